@@ -1,0 +1,221 @@
+// Roofline prices: the slower of arithmetic and memory traffic at the rates that kernels reach, and
+// a fixed time.
+//
+// Invariants: time_ps >= roofline_ps, because efficiencies are at most 1, padding only adds work,
+// and both are divided by the same code, rounded up and down; time_ps never falls when m, n, k or
+// batch grow. Rates are rounded down to whole flop/s and B/s once, then all division is exact in
+// integers. Times saturate at PRICE_TIME_MAX.
+//
+// Method: Williams, Waterman, Patterson, "Roofline", 2009. Tiles and waves: NVIDIA, "Matrix
+// Multiplication Background User's Guide" (output tiles are spread over the compute units; the last
+// wave costs as much as a full one; small outputs split k over the idle units).
+#include "model/cost/price.h"
+
+#include "model/base/num.h"
+#include "model/base/wide.h"
+
+#define PRICE_TIME_MAX (INT64_MAX / 8) // sums of a few prices cannot wrap
+#define TILE           128             // rows and columns of a large output tile (cuBLAS, CUTLASS)
+#define TILE_SMALL     64              // rows when no more are filled: the least of a Hopper wgmma
+#define SPLIT_K        256             // least part of k that is worth a unit of its own
+#define ACTIVATION_B   2               // bytes of an input or output element: bf16
+#define SCALE_GROUP    32              // 4-bit weights that share one scale
+
+// What a GEMM of any kind asks of a device.
+typedef struct Work {
+    uint64_t flop, padded_flop, bytes;
+    NumFmt math;
+} Work;
+
+static uint64_t times(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return wide_mul_u64(a, b, &product) ? product : UINT64_MAX;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
+}
+
+static uint64_t parts(uint64_t a, uint64_t size) {
+    return a / size + (a % size != 0);
+}
+
+// A value in [0, 2^64) rounded up; doubles above that saturate.
+static uint64_t round_up(double value) {
+    if (value >= 0x1p63) return UINT64_MAX;
+    uint64_t whole = (uint64_t)value;
+    return whole + ((double)whole < value);
+}
+
+// The format that a device uses in place of one that it lacks; itself at the end of the line.
+static NumFmt wider(NumFmt format) {
+    switch (format) {
+    case NUMFMT_FP4: return NUMFMT_FP8;
+    case NUMFMT_FP8: return NUMFMT_BF16;
+    case NUMFMT_INT4: return NUMFMT_INT8;
+    case NUMFMT_INT8: return NUMFMT_BF16;
+    case NUMFMT_F16: return NUMFMT_BF16;
+    case NUMFMT_BF16: return NUMFMT_F32;
+    case NUMFMT_F32:
+    case NUMFMT_COUNT: break;
+    }
+    return NUMFMT_F32;
+}
+
+uint64_t price_rate(const Device *device, NumFmt math, NumFmt *used) {
+    NumFmt format = math;
+    while (format != NUMFMT_F32 && device_low(device->rate_flops[format]) == 0) {
+        format = wider(format);
+    }
+    *used = format;
+    return device_low(device->rate_flops[format]);
+}
+
+static CalibParam gemm_param(NumFmt used) {
+    switch (used) {
+    case NUMFMT_FP4:
+    case NUMFMT_INT4: return CALIB_GEMM_FP4;
+    case NUMFMT_FP8:
+    case NUMFMT_INT8: return CALIB_GEMM_FP8;
+    case NUMFMT_F32:
+    case NUMFMT_F16:
+    case NUMFMT_BF16:
+    case NUMFMT_COUNT: break;
+    }
+    return CALIB_GEMM_BF16;
+}
+
+static Time clamp(uint64_t ps) {
+    return ps > (uint64_t)PRICE_TIME_MAX ? PRICE_TIME_MAX : (Time)ps;
+}
+
+// The part of a nominal rate that is reached, at least 1 so that a price is always finite.
+static uint64_t reached(uint64_t rate, double efficiency) {
+    double value = (double)rate * efficiency;
+    uint64_t whole = value >= (double)rate ? rate : (uint64_t)value;
+    return whole > 0 ? whole : 1;
+}
+
+static Time time_up(uint64_t amount, uint64_t rate) {
+    return clamp(wide_mul_div_up(amount, (uint64_t)PS_PER_SECOND, rate));
+}
+
+// A device without a rate bounds nothing from below.
+static Time time_down(uint64_t amount, uint64_t rate) {
+    return rate == 0 ? 0 : clamp(wide_mul_div(amount, (uint64_t)PS_PER_SECOND, rate));
+}
+
+static Time larger(Time a, Time b) {
+    return a > b ? a : b;
+}
+
+static PriceBound largest_part(const Price *price) {
+    if (price->fixed_ps >= larger(price->compute_ps, price->memory_ps)) return PRICE_FIXED;
+    return price->compute_ps > price->memory_ps ? PRICE_COMPUTE : PRICE_MEMORY;
+}
+
+// Adds the parts up; `param` governs the arithmetic.
+static Price assemble(const PriceModel *model, const Work *work, CalibParam param) {
+    const CalibValue *values = model->calib->values;
+    NumFmt used;
+    uint64_t rate = price_rate(model->device, work->math, &used);
+    uint64_t bandwidth = device_low(model->device->memory_Bps);
+    Price price = {.flop = work->flop, .bytes = work->bytes, .compute_param = param};
+    price.compute_ps = time_up(work->padded_flop, reached(rate, values[param].value));
+    price.memory_ps = time_up(work->bytes, reached(bandwidth, values[CALIB_MEMORY].value));
+    price.fixed_ps = clamp((uint64_t)num_round(values[CALIB_KERNEL].value * (double)PS_PER_SECOND));
+    price.roofline_ps = larger(time_down(work->flop, rate), time_down(work->bytes, bandwidth));
+    price.time_ps = larger(price.compute_ps, price.memory_ps) + price.fixed_ps;
+    price.bound = largest_part(&price);
+    return price;
+}
+
+static Price assemble_gemm(const PriceModel *model, const Work *work) {
+    NumFmt used;
+    price_rate(model->device, work->math, &used);
+    return assemble(model, work, gemm_param(used));
+}
+
+// n x k weights with their block scales: one byte for 32 in FP4 (OCP Microscaling Formats 1.0), two
+// in INT4 (compressed-tensors, group size 32 with bf16 scales). FP8 scales, one for 128 x 128, are
+// left out.
+static uint64_t weight_bytes(NumFmt format, uint64_t n, uint64_t k) {
+    uint64_t elements = times(n, k), bytes = numfmt_bytes(format, elements);
+    if (format == NUMFMT_FP4) return plus(bytes, parts(elements, SCALE_GROUP));
+    if (format == NUMFMT_INT4) return plus(bytes, 2 * parts(elements, SCALE_GROUP));
+    return bytes;
+}
+
+// m x k inputs and m x n outputs.
+static uint64_t activation_bytes(uint64_t m, uint64_t n, uint64_t k) {
+    return times(ACTIVATION_B, times(m, plus(n, k)));
+}
+
+static uint64_t tile_rows(uint64_t rows) {
+    return rows <= TILE_SMALL ? TILE_SMALL : TILE;
+}
+
+// Arithmetic that the device is busy for when `row_tiles` x columns tiles run in waves over its
+// units: in the last wave idle units count like busy ones. When all tiles fit in one wave, k is cut
+// over the units that are left, in parts of at least SPLIT_K.
+static uint64_t wave_flop(uint64_t row_tiles, uint64_t rows, uint64_t n, uint64_t k,
+                          uint64_t units) {
+    uint64_t tiles = times(row_tiles, parts(n, TILE));
+    if (units == 0) units = 1;
+    uint64_t tile_flop = 2 * rows * TILE; // for one step of k
+    if (tiles >= units) return times(times(times(parts(tiles, units), units), tile_flop), k);
+    uint64_t split = tiles == 0 ? 1 : units / tiles, least = k < SPLIT_K ? k : SPLIT_K;
+    uint64_t depth = parts(k, split) > least ? parts(k, split) : least;
+    return times(times(units, tile_flop), depth);
+}
+
+Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
+                 NumFmt weights, NumFmt math) {
+    Work work = {.math = math};
+    if (m > 0) {
+        uint64_t rows = tile_rows(m), units = model->device->compute_units;
+        work.flop = times(times(2, times(m, n)), times(k, batch));
+        work.padded_flop = wave_flop(times(batch, parts(m, rows)), rows, n, k, units);
+        if (work.padded_flop < work.flop) work.padded_flop = work.flop;
+        work.bytes = times(batch, plus(weight_bytes(weights, n, k), activation_bytes(m, n, k)));
+    }
+    return assemble_gemm(model, &work);
+}
+
+// Expected number of experts that at least one of m pairs falls on.
+static double experts_hit(uint64_t m, uint64_t experts) {
+    double miss = 1 - 1 / (double)experts;
+    return (double)experts * (1 - num_pow_int(miss, m));
+}
+
+Price price_grouped_gemm(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n,
+                         uint64_t k, NumFmt weights, NumFmt math) {
+    Work work = {.math = math};
+    if (m > 0 && experts > 0) {
+        // rows and tiles of an expert that is hit grow with m, and so does the number hit: the
+        // product is monotone
+        double hit = experts_hit(m, experts);
+        uint64_t rows_each = round_up((double)m / hit), rows = tile_rows(rows_each);
+        uint64_t row_tiles = round_up(hit * (double)parts(rows_each, rows));
+        work.flop = times(2, times(times(m, n), k));
+        work.padded_flop = wave_flop(row_tiles, rows, n, k, model->device->compute_units);
+        if (work.padded_flop < work.flop) work.padded_flop = work.flop;
+        work.bytes =
+            plus(round_up(hit * (double)weight_bytes(weights, n, k)), activation_bytes(m, n, k));
+    }
+    return assemble_gemm(model, &work);
+}
+
+static Price price_plain(const PriceModel *model, uint64_t flop, uint64_t bytes) {
+    Work work = {.flop = flop, .padded_flop = flop, .bytes = bytes, .math = NUMFMT_BF16};
+    return assemble(model, &work, CALIB_ATTENTION);
+}
+
+Price price_attention(const PriceModel *model, uint64_t flop, uint64_t bytes) {
+    return price_plain(model, flop, bytes);
+}
+
+Price price_memory(const PriceModel *model, uint64_t flop, uint64_t bytes) {
+    return price_plain(model, flop, bytes);
+}

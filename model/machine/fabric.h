@@ -1,0 +1,148 @@
+// The compiled machine: vertices, directed links, tiers, and routes on demand. Symbolic: classes of
+// vertices and rules of links with counts; nothing here is stored per GPU or per pair, and
+// neighbours are computed when asked for.
+//
+// Vertices are numbered class by class, classes of GPUs first, and inside a class in depth-first
+// order of the templates: GPU i is vertex i, and GPU i and i+1 share the innermost template. A
+// directed link is the bundle of parallel cables from one vertex to another.
+#ifndef MODEL_MACHINE_FABRIC_H
+#define MODEL_MACHINE_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "model/base/units.h"
+#include "model/machine/device.h"
+#include "model/machine/topology.h"
+
+typedef uint32_t VertexId;
+typedef uint32_t LinkId; // directed; the two directions of a bundle are 2k and 2k+1
+#define FABRIC_NONE       UINT32_MAX
+#define FABRIC_DIGITS_MAX TOPOLOGY_DEPTH_MAX
+
+// All vertices that one part of one template gives: "tray.gpu" with shape {18, 4}.
+typedef struct VertexClass {
+    const char *name;
+    TopologyPlace place;
+    PartKind kind;
+    const Device *device; // NULL when none is named; borrowed from the catalogue
+    uint64_t memory_B;
+    VertexId first;
+    uint32_t count;
+    uint32_t digit_count;
+    uint32_t shape[FABRIC_DIGITS_MAX];
+} VertexClass;
+
+typedef struct FabricLink {
+    VertexId from, to;
+    LinkClass link_class;
+    uint64_t capacity_Bps; // cables x bandwidth
+    uint32_t cables;
+    Time latency_ps;
+    const char *source;
+    uint32_t rule; // which rule of the topology, for grouping
+} FabricLink;
+
+typedef struct RouteEdge {
+    LinkId link;
+    uint32_t weight; // this link carries weight / Route.weight_total of every transfer
+} RouteEdge;
+
+// The paths of a transfer, merged: edges ordered by distance from the source, then by link. At
+// every distance the weights add up to weight_total. Parallel shortest paths share in proportion to
+// the capacity of their narrowest link.
+typedef struct Route {
+    RouteEdge *edges; // heap, freed by fabric_route_free
+    uint32_t count, capacity;
+    uint32_t weight_total;
+    uint32_t hops;          // links on each path
+    Time latency_ps;        // sum over one path (the longest when they differ)
+    LinkClass narrowest;    // class of the link that limits a lone transfer
+    uint64_t bandwidth_Bps; // of a lone transfer
+} Route;
+
+// How GPUs are arranged as far as routes can tell: a GPU index is a mixed-radix number (most
+// significant digit first), and the route of a pair depends, up to renaming of parts, only on which
+// digits differ. `uniform` is false when that does not hold (a ring, mixed GPUs, holes) or could
+// not be shown; then each pair is its own case and the digits are those of the templates
+// ({gpu_count} when there are several classes of GPUs). Digits that no route can tell apart are
+// merged: one NVL72 is {72}, a cluster of 4 units of 32 nodes of 8 GPUs on rails is {4, 32, 8}.
+typedef struct FabricShape {
+    bool uniform;
+    uint32_t digit_count;
+    uint32_t size[FABRIC_DIGITS_MAX];
+} FabricShape;
+
+typedef struct FabricRule FabricRule; // compiled link rule, fabric_rule.h
+
+// A rule seen from a class that it touches. Those of a class are neighbours in Fabric.adjacent.
+typedef struct FabricAdjacent {
+    uint32_t rule, side; // FabricSide
+    uint32_t other;      // class of the partners
+} FabricAdjacent;
+
+typedef struct Fabric {
+    Arena arena;
+    const Topology *topology; // borrowed
+    VertexClass *classes;
+    uint32_t class_count;
+    VertexId vertex_count;
+    FabricRule *rules;
+    uint32_t rule_count;
+    FabricAdjacent *adjacent;
+    uint32_t *adjacent_start; // class_count + 1
+    LinkId link_count;        // directed
+    uint32_t gpu_count;
+    FabricShape shape;
+    uint32_t
+        domain_size;    // GPUs joined by scale-up links alone (nvlink, c2c); 1 when there are none
+    uint32_t node_size; // GPUs of one innermost template that holds GPUs
+} Fabric;
+
+// Compiles a finished topology. Refuses an unknown device, a part of the wrong kind of device, a
+// part without a link and a GPU that cannot reach another one, each with its place. The topology
+// and catalogue must outlive the fabric.
+bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fabric *out,
+                  Err *err);
+void fabric_free(Fabric *fabric);
+bool fabric_check(const Fabric *fabric, Err *err);
+
+VertexId fabric_gpu(const Fabric *fabric, uint32_t gpu);
+uint32_t fabric_gpu_index(const Fabric *fabric, VertexId vertex); // FABRIC_NONE when it is no GPU
+const VertexClass *fabric_class(const Fabric *fabric, VertexId vertex);
+const Device *fabric_device(const Fabric *fabric, uint32_t gpu);
+// "tray[3].gpu[1]"; added to what is there. A part of count 1 has no index.
+void fabric_vertex_name(const Fabric *fabric, VertexId vertex, Text *out);
+
+FabricLink fabric_link(const Fabric *fabric, LinkId link);
+
+// Links that leave a vertex, one at a time: start with *cursor = 0; false when there are no more.
+bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, LinkId *out);
+
+// The paths of a transfer. The first of these that joins the two is taken: (1) links of scale-up
+// classes, forwarded by switches and CPUs; (2) any links, forwarded by switches, PCIe switches,
+// NICs and CPUs; (3) scale-up links, forwarded by GPUs too; (4) any links, forwarded by all of
+// these. Of those paths: the fewest links, then the fewest CPUs, then the least latency; all that
+// are left share the transfer. *out is reused: its memory grows as needed. from == to gives no
+// edges.
+bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
+void fabric_route_free(Route *route);
+
+// Summary for `moesim topo`. Bandwidths are per direction.
+typedef struct FabricSummary {
+    uint32_t count[PART_KIND_COUNT];
+    uint64_t links[LINK_CLASS_COUNT]; // cables, undirected
+    Range gpu_Bps[LINK_CLASS_COUNT];  // out of a GPU, least and most over GPUs; nic links seen
+                                      // behind PCIe count as ib or eth
+    uint64_t bisection_Bps; // upper bound by the tiers: GPUs halved along the outermost digit that
+                            // can be halved evenly
+    uint64_t bisection_by_class[LINK_CLASS_COUNT];
+    uint32_t diameter_hops;
+    Time diameter_ps;
+} FabricSummary;
+bool fabric_summarise(const Fabric *fabric, FabricSummary *out, Err *err);
+
+#endif

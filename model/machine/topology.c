@@ -1,0 +1,352 @@
+// The value: names, places of parts in the whole machine, the check of all invariants, the digest,
+// and the file form.
+//
+// Invariant of a finished Topology: names are names, counts are at least 1, every part is either a
+// leaf or stands for a template, templates do not contain each other, every link rule resolves, and
+// the machine has a GPU.
+#include "model/machine/topology.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "model/base/jsonw.h"
+#include "model/machine/pattern.h"
+#include "model/machine/topology_link.h"
+
+const char *const topology_kind_names[PART_KIND_COUNT] = {
+#define X(name, text) text,
+    TOPOLOGY_KIND_LIST(X)
+#undef X
+};
+
+const char *const topology_class_names[LINK_CLASS_COUNT] = {
+#define X(name, text) text,
+    TOPOLOGY_CLASS_LIST(X)
+#undef X
+};
+
+const char *const topology_policy_names[ROUTE_POLICY_COUNT] = {
+#define X(name, text) text,
+    TOPOLOGY_POLICY_LIST(X)
+#undef X
+};
+
+static_assert(TOPOLOGY_DEPTH_MAX == PATTERN_SEGMENTS_MAX, "a pattern names one part per level");
+
+bool topology_class_is_scale_up(LinkClass link_class) {
+    switch (link_class) {
+    case LINK_NVLINK:
+    case LINK_C2C:
+    case LINK_XGMI:
+    case LINK_UB:
+    case LINK_ICI: return true;
+    case LINK_PCIE:
+    case LINK_IB:
+    case LINK_ETH:
+    case LINK_MEMORY:
+    case LINK_STORAGE:
+    case LINK_OTHER:
+    case LINK_CLASS_COUNT: return false;
+    }
+    return false;
+}
+
+uint32_t topology_find_part(const Template *in, const char *name) {
+    for (uint32_t i = 0; i < in->part_count; i++) {
+        if (strcmp(in->parts[i].name, name) == 0) return i;
+    }
+    return UINT32_MAX;
+}
+
+// Position in the walk over the tree of templates: at each level a template and the part to look at
+// next.
+typedef struct Walk {
+    TopologyPlace at; // at.depth levels are open
+    uint64_t copies[TOPOLOGY_DEPTH_MAX];
+} Walk;
+
+static bool enter(const Topology *topology, Walk *walk, uint32_t template_id, uint64_t copies,
+                  Err *err) {
+    for (uint32_t level = 0; level < walk->at.depth; level++) {
+        if (walk->at.template_id[level] == template_id) {
+            return err_set(err, "template \"%s\" contains itself through \"%s\"",
+                           topology->templates[template_id].name,
+                           topology->templates[walk->at.template_id[walk->at.depth - 1]].name);
+        }
+    }
+    if (walk->at.depth == TOPOLOGY_DEPTH_MAX) {
+        return err_set(err, "template \"%s\" is nested deeper than %d levels",
+                       topology->templates[template_id].name, TOPOLOGY_DEPTH_MAX);
+    }
+    walk->at.template_id[walk->at.depth] = template_id;
+    walk->at.part[walk->at.depth] = 0;
+    walk->copies[walk->at.depth] = copies;
+    walk->at.depth++;
+    return true;
+}
+
+typedef struct Places {
+    TopologyPlace *items;
+    uint32_t count, capacity;
+} Places;
+
+static bool add_place(Places *places, const TopologyPlace *place, Err *err) {
+    if (places->count == TOPOLOGY_KINDS_MAX) {
+        return err_set(err, "more than %d kinds of parts in the machine", TOPOLOGY_KINDS_MAX);
+    }
+    places->items =
+        mem_grow(places->items, &places->capacity, places->count + 1, sizeof *places->items);
+    places->items[places->count++] = *place;
+    return true;
+}
+
+// One step: the next part of the innermost open template.
+static bool visit(const Topology *topology, Walk *walk, Places *places, Err *err) {
+    uint32_t level = walk->at.depth - 1;
+    const Template *in = &topology->templates[walk->at.template_id[level]];
+    if (walk->at.part[level] == in->part_count) {
+        walk->at.depth--;
+        if (walk->at.depth > 0) walk->at.part[walk->at.depth - 1]++;
+        return true;
+    }
+    const Part *part = &in->parts[walk->at.part[level]];
+    uint64_t copies = walk->copies[level] * part->count; // both at most TOPOLOGY_PARTS_MAX
+    if (copies > TOPOLOGY_PARTS_MAX) {
+        return err_set(err, "%llu times part \"%s\" of template \"%s\", at most %d are possible",
+                       (unsigned long long)copies, part->name, in->name, TOPOLOGY_PARTS_MAX);
+    }
+    if (part->kind == PART_GROUP) return enter(topology, walk, part->template_id, copies, err);
+    if (!add_place(places, &walk->at, err)) return false;
+    walk->at.part[level]++;
+    return true;
+}
+
+bool topology_places(const Topology *topology, Arena *arena, TopologyPlace **out,
+                     uint32_t *out_count, Err *err) {
+    Walk walk = {0};
+    Places places = {0};
+    bool done = enter(topology, &walk, topology->machine, 1, err);
+    while (done && walk.at.depth > 0) done = visit(topology, &walk, &places, err);
+    if (done) {
+        *out = arena_copy(arena, places.items, places.count, sizeof *places.items);
+        *out_count = places.count;
+    }
+    mem_free(places.items);
+    return done;
+}
+
+static bool check_part(const Topology *topology, const Template *in, const Part *part, Err *err) {
+    if (!pattern_is_name(part->name)) {
+        return err_set(err,
+                       "templates.%s: \"%s\" is no name for a part: expected a letter, then "
+                       "letters, digits, _ or -",
+                       in->name, part->name);
+    }
+    if (topology_find_part(in, part->name) != (uint32_t)(part - in->parts)) {
+        return err_set(err, "templates.%s: part \"%s\" twice", in->name, part->name);
+    }
+    if (part->count == 0 || part->count > TOPOLOGY_PARTS_MAX) {
+        return err_set(err, "templates.%s.parts.%s.count: expected 1 to %d, found %u", in->name,
+                       part->name, TOPOLOGY_PARTS_MAX, part->count);
+    }
+    bool has_template = part->template_id != UINT32_MAX;
+    if (has_template != (part->kind == PART_GROUP) ||
+        (has_template && part->template_id >= topology->template_count)) {
+        return err_set(err, "templates.%s.parts.%s: expected a kind or a template", in->name,
+                       part->name);
+    }
+    return true;
+}
+
+static bool check_rule(const Topology *topology, uint32_t template_id, uint32_t link, Err *err) {
+    const Template *in = &topology->templates[template_id];
+    const LinkRule *rule = &in->links[link];
+    TopologyLink resolved;
+    const char *field = "";
+    if (!topology_link_resolve(topology, template_id, link, &resolved, &field, err)) {
+        return err_prefix(err, "templates.%s.links[%u].%s", in->name, link, field);
+    }
+    if (rule->bandwidth_Bps == 0 || rule->cables == 0) {
+        return err_set(err, "templates.%s.links[%u]: expected a bandwidth and cables above 0",
+                       in->name, link);
+    }
+    if (rule->latency_ps < 0 || rule->latency_ps > TOPOLOGY_LATENCY_MAX_PS) {
+        return err_set(err, "templates.%s.links[%u].latency: expected 0 to 1 s", in->name, link);
+    }
+    return true;
+}
+
+static bool check_template(const Topology *topology, uint32_t template_id, Err *err) {
+    const Template *in = &topology->templates[template_id];
+    if (!pattern_is_name(in->name))
+        return err_set(err, "templates: \"%s\" is no name for a template", in->name);
+    if (in->part_count == 0)
+        return err_set(err, "templates.%s.parts: expected at least one part", in->name);
+    for (uint32_t i = 0; i < in->part_count; i++) {
+        if (!check_part(topology, in, &in->parts[i], err)) return false;
+    }
+    return true;
+}
+
+static bool check_gpus(const Topology *topology, Err *err) {
+    Arena arena = {0};
+    TopologyPlace *places;
+    uint32_t count, gpus = 0;
+    bool done = topology_places(topology, &arena, &places, &count, err);
+    for (uint32_t i = 0; done && i < count; i++) {
+        uint32_t last = places[i].depth - 1;
+        gpus += topology->templates[places[i].template_id[last]].parts[places[i].part[last]].kind ==
+                PART_GPU;
+    }
+    arena_free(&arena);
+    if (!done) return false;
+    return gpus > 0 || err_set(err, "machine \"%s\" has no part of kind \"gpu\"",
+                               topology->templates[topology->machine].name);
+}
+
+static bool check_all(const Topology *topology, Err *err) {
+    uint64_t links = 0;
+    if (topology->machine >= topology->template_count)
+        return err_set(err, "machine: names no template");
+    for (uint32_t i = 0; i < topology->template_count; i++) {
+        if (!check_template(topology, i, err)) return false;
+        links += topology->templates[i].link_count;
+    }
+    if (links > TOPOLOGY_LINKS_MAX)
+        return err_set(err, "more than %d link rules", TOPOLOGY_LINKS_MAX);
+    if (!check_gpus(topology, err)) return false;
+    for (uint32_t i = 0; i < topology->template_count; i++) {
+        for (uint32_t k = 0; k < topology->templates[i].link_count; k++) {
+            if (!check_rule(topology, i, k, err)) return false;
+        }
+    }
+    return true;
+}
+
+bool topology_check(const Topology *topology, Err *err) {
+    if (check_all(topology, err)) return true;
+    if (topology->origin == NULL) return false;
+    return err_prefix(err, "%s", topology->origin);
+}
+
+void topology_free(Topology *topology) {
+    arena_free(&topology->arena);
+    *topology = (Topology){0};
+}
+
+// Patterns may be written with blanks; they mean the same.
+static Digest hash_pattern(Digest digest, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text != ' ') digest = hash_bytes(digest, text, 1);
+    }
+    return hash_bytes(digest, "", 1);
+}
+
+static Digest hash_link(Digest digest, const LinkRule *link) {
+    digest = hash_pattern(hash_pattern(digest, link->from), link->to);
+    digest = hash_string(digest, topology_class_names[link->link_class]);
+    digest = hash_string(digest, topology_policy_names[link->policy]);
+    digest = hash_u64(hash_u64(digest, link->cables), link->bandwidth_Bps);
+    return hash_u64(digest, (uint64_t)link->latency_ps);
+}
+
+static Digest hash_part(Digest digest, const Part *part, const uint32_t *order) {
+    digest = hash_string(hash_string(digest, part->name), topology_kind_names[part->kind]);
+    digest = hash_u64(digest, part->kind == PART_GROUP ? order[part->template_id] : UINT32_MAX);
+    digest = hash_u64(hash_string(digest, part->device), part->count);
+    return hash_u64(digest, part->memory_B);
+}
+
+// Templates in the order in which the machine first uses them, so that their order in the file, and
+// those that are not used, make no difference. Sources and notes are left out: they change no
+// result.
+static Digest digest_of(const Topology *topology) {
+    Arena arena = {0};
+    uint32_t *order = arena_alloc(&arena, topology->template_count, sizeof *order);
+    uint32_t *queue = arena_alloc(&arena, topology->template_count, sizeof *queue);
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < topology->template_count; i++) order[i] = UINT32_MAX;
+    queue[0] = topology->machine;
+    order[topology->machine] = 0;
+    Digest digest = hash_string(hash_u64(hash_string(HASH_START, "topology"), TOPOLOGY_VERSION),
+                                topology->name);
+    for (uint32_t next = 0; next < count; next++) {
+        const Template *in = &topology->templates[queue[next]];
+        digest = hash_string(digest, in->name);
+        for (uint32_t i = 0; i < in->part_count; i++) {
+            uint32_t id = in->parts[i].template_id;
+            if (in->parts[i].kind == PART_GROUP && order[id] == UINT32_MAX) {
+                order[id] = count;
+                queue[count++] = id;
+            }
+            digest = hash_part(digest, &in->parts[i], order);
+        }
+        for (uint32_t i = 0; i < in->link_count; i++) digest = hash_link(digest, &in->links[i]);
+    }
+    arena_free(&arena);
+    return digest;
+}
+
+bool topology_finish(Topology *topology, Err *err) {
+    if (!topology_check(topology, err)) return false;
+    topology->digest = digest_of(topology);
+    return true;
+}
+
+static void write_part(JsonWriter *writer, const Topology *topology, const Part *part) {
+    jsonw_inline_next(writer);
+    jsonw_open_object(writer, part->name);
+    if (part->kind == PART_GROUP) {
+        jsonw_string(writer, "template", topology->templates[part->template_id].name);
+    } else {
+        jsonw_string(writer, "kind", topology_kind_names[part->kind]);
+    }
+    if (part->device[0] != '\0') jsonw_string(writer, "device", part->device);
+    if (part->memory_B != 0) jsonw_bytes(writer, "memory", part->memory_B);
+    if (part->count != 1) jsonw_u64(writer, "count", part->count);
+    jsonw_close_object(writer);
+}
+
+static void write_link(JsonWriter *writer, const LinkRule *link) {
+    jsonw_open_object(writer, NULL);
+    jsonw_string(writer, "from", link->from);
+    jsonw_string(writer, "to", link->to);
+    jsonw_string(writer, "class", topology_class_names[link->link_class]);
+    if (link->policy != ROUTE_STRIPE)
+        jsonw_string(writer, "policy", topology_policy_names[link->policy]);
+    if (link->cables != 1) jsonw_u64(writer, "cables", link->cables);
+    jsonw_rate(writer, "bandwidth", link->bandwidth_Bps);
+    jsonw_time(writer, "latency", link->latency_ps);
+    if (link->source[0] != '\0') jsonw_string(writer, "source", link->source);
+    char confidence[2] = {link->confidence, '\0'};
+    jsonw_string(writer, "confidence", confidence);
+    jsonw_close_object(writer);
+}
+
+static void write_template(JsonWriter *writer, const Topology *topology, const Template *in) {
+    jsonw_open_object(writer, in->name);
+    jsonw_open_object(writer, "parts");
+    for (uint32_t i = 0; i < in->part_count; i++) write_part(writer, topology, &in->parts[i]);
+    jsonw_close_object(writer);
+    jsonw_open_array(writer, "links");
+    for (uint32_t i = 0; i < in->link_count; i++) write_link(writer, &in->links[i]);
+    jsonw_close_array(writer);
+    jsonw_close_object(writer);
+}
+
+void topology_write(const Topology *topology, Text *out) {
+    JsonWriter writer = {.text = out};
+    jsonw_open_object(&writer, NULL);
+    jsonw_string(&writer, "moesim", "topology");
+    jsonw_u64(&writer, "version", TOPOLOGY_VERSION);
+    jsonw_string(&writer, "name", topology->name);
+    if (topology->source[0] != '\0') jsonw_string(&writer, "source", topology->source);
+    if (topology->note[0] != '\0') jsonw_string(&writer, "note", topology->note);
+    jsonw_open_object(&writer, "templates");
+    for (uint32_t i = 0; i < topology->template_count; i++)
+        write_template(&writer, topology, &topology->templates[i]);
+    jsonw_close_object(&writer);
+    jsonw_string(&writer, "machine", topology->templates[topology->machine].name);
+    jsonw_close_object(&writer);
+    jsonw_finish(&writer);
+}

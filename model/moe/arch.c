@@ -1,0 +1,309 @@
+// Builds an Arch from a config.json: reader (fields), pattern (layers), quant (storage), tensor (shapes), count (totals).
+//
+// Invariant: an Arch is whole or empty; after arch_parse succeeds arch_check holds.
+#include "model/moe/arch.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/base/file.h"
+#include "model/base/wide.h"
+#include "model/moe/count.h"
+#include "model/moe/tensor.h"
+
+#define NONE UINT32_MAX
+
+const char *const arch_attention_names[ATTENTION_KIND_COUNT] = {
+#define X(name, text) [ATTENTION_##name] = text,
+    ARCH_ATTENTION_LIST(X)
+#undef X
+};
+
+const char *const arch_component_names[COMPONENT_COUNT] = {
+#define X(name, text) [COMPONENT_##name] = text,
+    ARCH_COMPONENT_LIST(X)
+#undef X
+};
+
+// A dimension that must fit in 32 bits.
+static uint32_t narrow(const DimSet *dims, Dim dim, bool *fits) {
+    uint64_t value = dim_get(dims, dim);
+    if (value > UINT32_MAX) *fits = false;
+    return (uint32_t)value;
+}
+
+static bool make_attention(const DimSet *dims, const AttentionDims *from, AttentionSpec *out) {
+    bool fits = true;
+    *out = (AttentionSpec){
+        .kind = from->kind,
+        .heads = narrow(dims, from->heads, &fits),
+        .kv_heads = narrow(dims, from->kv_heads, &fits),
+        .head_dim = narrow(dims, from->head_dim, &fits),
+        .value_dim = narrow(dims, from->value_dim, &fits),
+        .q_lora = narrow(dims, from->q_lora, &fits),
+        .kv_lora = narrow(dims, from->kv_lora, &fits),
+        .rope = narrow(dims, from->rope, &fits),
+        .conv = narrow(dims, from->conv, &fits),
+        .output_gate = dim_get(dims, from->output_gate) != 0,
+        .kv_elements_per_token = dim_get(dims, from->kv_elements),
+        .state_B_per_sequence = dim_get(dims, from->state_B),
+        .kv_packed_B_per_token = dim_get(dims, from->kv_packed_B),
+    };
+    return fits;
+}
+
+static bool make_mlp(const DimSet *dims, const MlpDims *from, MlpSpec *out) {
+    bool fits = true;
+    *out = (MlpSpec){
+        .experts = narrow(dims, from->experts, &fits),
+        .top_k = narrow(dims, from->top_k, &fits),
+        .groups = narrow(dims, from->groups, &fits),
+        .top_groups = narrow(dims, from->top_groups, &fits),
+        .width = narrow(dims, from->width, &fits),
+        .shared_width = narrow(dims, from->shared_width, &fits),
+        .latent = narrow(dims, from->latent, &fits),
+    };
+    return fits;
+}
+
+static bool is_used(const uint8_t *positions, uint32_t count, uint32_t position) {
+    for (uint32_t i = 0; i < count; i++)
+        if (positions[i] == position) return true;
+    return false;
+}
+
+// The specs of the kinds of attention and feed-forward block that some layer has, in the order of the family's parts.
+static bool make_specs(TensorInput *input, Arch *arch, Err *err) {
+    const Reader *reader = input->reader;
+    arch->attentions = arena_alloc(&arch->arena, FAMILY_PARTS_MAX, sizeof *arch->attentions);
+    arch->mlps = arena_alloc(&arch->arena, FAMILY_PARTS_MAX, sizeof *arch->mlps);
+    for (uint32_t p = 0; p < FAMILY_PARTS_MAX && reader->family->parts[p] != NULL; p++) {
+        const Part *part = reader->family->parts[p];
+        bool fits = true;
+        if (part->scope == PART_ATTENTION &&
+            is_used(input->pattern->attention, arch->layers, p)) {
+            fits = make_attention(&reader->dims, &part->attention,
+                                  &arch->attentions[arch->attention_count]);
+            input->attention_of[p] = arch->attention_count++;
+        } else if (part->scope == PART_MLP && is_used(input->pattern->mlp, arch->layers, p)) {
+            fits = make_mlp(&reader->dims, &part->mlp, &arch->mlps[arch->mlp_count]);
+            input->mlp_of[p] = arch->mlp_count++;
+        }
+        if (!fits)
+            return err_set(err, "%s: a width of its %s part is over 2^32", reader->name,
+                           part->name);
+    }
+    return true;
+}
+
+static NumFmt format_of(const TensorClass *class, NumFmt quantised) {
+    if (strcmp(class->type, "F32") == 0) return NUMFMT_F32;
+    if (strcmp(class->type, "F16") == 0) return NUMFMT_F16;
+    return strcmp(class->type, "BF16") == 0 ? NUMFMT_BF16 : quantised;
+}
+
+// The format of the largest matrix of a component.
+static NumFmt component_format(const Arch *arch, Component component, NumFmt quantised) {
+    NumFmt format = arch->dtype;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < arch->tensor_count; i++) {
+        const TensorClass *class = &arch->tensors[i];
+        if (class->component != component || class->parameters <= most) continue;
+        most = class->parameters;
+        format = format_of(class, quantised);
+    }
+    return format;
+}
+
+static Digest hash_attention(Digest hash, const AttentionSpec *spec) {
+    const uint32_t words[] = {spec->kind,      spec->heads, spec->kv_heads,
+                              spec->head_dim,  spec->value_dim, spec->q_lora,
+                              spec->kv_lora,   spec->rope,  spec->conv,
+                              spec->output_gate};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
+    hash = hash_u64(hash, spec->kv_elements_per_token);
+    hash = hash_u64(hash, spec->kv_packed_B_per_token);
+    return hash_u64(hash, spec->state_B_per_sequence);
+}
+
+static Digest hash_mlp(Digest hash, const MlpSpec *spec) {
+    const uint32_t words[] = {spec->experts,    spec->top_k, spec->groups,
+                              spec->top_groups, spec->width, spec->shared_width,
+                              spec->latent};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
+    return hash;
+}
+
+static Digest hash_class(Digest hash, const TensorClass *class) {
+    hash = hash_string(hash_string(hash, class->pattern), class->type);
+    for (uint32_t i = 0; i < 4; i++) hash = hash_u64(hash, class->dims[i]);
+    const uint32_t words[] = {class->component, class->shard, class->element_bits, class->unit,
+                              class->layer_kind, class->per_layer};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
+    return hash_u64(hash_u64(hash, class->parameters), class->bytes);
+}
+
+static Digest hash_arch(const Arch *arch) {
+    Digest hash = hash_string(HASH_START, arch->family);
+    const uint64_t words[] = {arch->hidden, arch->vocab, arch->layers, arch->max_context,
+                              arch->tied_embeddings, arch->dtype, arch->expert_format,
+                              arch->dense_format};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
+    for (uint32_t i = 0; i < arch->attention_count; i++)
+        hash = hash_attention(hash, &arch->attentions[i]);
+    for (uint32_t i = 0; i < arch->mlp_count; i++) hash = hash_mlp(hash, &arch->mlps[i]);
+    for (uint32_t i = 0; i < arch->layers; i++) hash = hash_u64(hash, arch->kind_of_layer[i]);
+    for (uint32_t i = 0; i < arch->tensor_count; i++) hash = hash_class(hash, &arch->tensors[i]);
+    return hash;
+}
+
+// "x/deepseek-v3.json" and "x/deepseek-v3/config.json" are both deepseek-v3.
+static const char *model_name(const char *path, Arena *arena) {
+    size_t end = strlen(path);
+    static const char config[] = "/config.json", suffix[] = ".json";
+    if (end > sizeof config - 1 && strcmp(path + end - (sizeof config - 1), config) == 0)
+        end -= sizeof config - 1;
+    else if (end > sizeof suffix - 1 && strcmp(path + end - (sizeof suffix - 1), suffix) == 0)
+        end -= sizeof suffix - 1;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/') start--;
+    return arena_printf(arena, "%.*s", (int)(end - start), path + start);
+}
+
+static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
+    const DimSet *dims = &reader->dims;
+    bool fits = true;
+    arch->name = model_name(reader->name, &arch->arena);
+    size_t first = strcspn(reader->family->model_types, "|");
+    const char *type = NULL;
+    Err ignored = {0};
+    bool known = json_string(reader->root, "model_type", &type, &ignored) &&
+                 family_word_in(type, reader->family->model_types);
+    arch->family = known ? arena_string(&arch->arena, type)
+                         : arena_printf(&arch->arena, "%.*s", (int)first,
+                                        reader->family->model_types);
+    arch->hidden = narrow(dims, DIM_HIDDEN, &fits);
+    arch->vocab = narrow(dims, DIM_VOCAB, &fits);
+    arch->layers = narrow(dims, DIM_LAYERS, &fits);
+    arch->max_context = dim_get(dims, DIM_CONTEXT);
+    arch->tied_embeddings = dim_get(dims, DIM_TIED) != 0;
+    arch->dtype = (NumFmt)dim_get(dims, DIM_DTYPE);
+    return fits || err_set(err, "%s: a width is over 2^32", reader->name);
+}
+
+static bool build(Reader *reader, const ReaderInput *from, Arch *arch, Err *err) {
+    Pattern pattern;
+    Quant quant;
+    TensorInput input = {.reader = reader, .pattern = &pattern, .quant = &quant};
+    if (!reader_open(reader, from, &arch->arena, err) || !reader_read_dims(reader, err) ||
+        !pattern_read(reader, &pattern, err) || !quant_read(reader, &quant, err) ||
+        !reader_finish(reader, err) || !fill_basics(reader, arch, err) ||
+        !make_specs(&input, arch, err) || !tensor_expand(&input, arch, err))
+        return false;
+    if (!count_totals(arch, err)) return err_prefix(err, "%s", from->name);
+    NumFmt quantised = quant.scheme != NULL ? quant.scheme->numfmt : arch->dtype;
+    bool has_experts = arch->totals.component_B[COMPONENT_ROUTED] > 0;
+    arch->dense_format = component_format(arch, COMPONENT_ATTENTION, quantised);
+    arch->expert_format =
+        component_format(arch, has_experts ? COMPONENT_ROUTED : COMPONENT_DENSE, quantised);
+    arch->notes = arena_copy(&arch->arena, reader->notes, reader->note_count, sizeof(char *));
+    arch->note_count = reader->note_count;
+    arch->digest = hash_arch(arch);
+    return true;
+}
+
+bool arch_parse(const char *name, const char *bytes, size_t byte_count,
+                const ArchAssumption *assumptions, uint32_t count, Arch *out, Err *err) {
+    Reader reader = {0};
+    Arch arch = {0};
+    ReaderInput input = {.name = name,
+                         .bytes = bytes,
+                         .count = byte_count,
+                         .assumptions = assumptions,
+                         .assumption_count = count};
+    bool good = build(&reader, &input, &arch, err);
+    reader_close(&reader);
+    if (good)
+        *out = arch;
+    else
+        arch_free(&arch);
+    return good;
+}
+
+// A folder stands for the config.json in it.
+static bool find_config(const char *name, Arena *arena, const char **path, Err *err) {
+    struct stat info;
+    if (stat(name, &info) == 0 && S_ISDIR(info.st_mode)) {
+        size_t length = strlen(name);
+        while (length > 1 && name[length - 1] == '/') length--;
+        *path = arena_printf(arena, "%.*s/config.json", (int)length, name);
+        if (stat(*path, &info) == 0) return true;
+        return err_set(err, "%s: is a directory without a config.json", name);
+    }
+    return file_find(name, arena, path, err);
+}
+
+bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t count, Arch *out,
+               Err *err) {
+    Arena arena = {0};
+    const char *path;
+    char *bytes;
+    size_t byte_count;
+    bool good = find_config(name, &arena, &path, err) &&
+                file_read(path, FILE_CAP_B, &arena, &bytes, &byte_count, err) &&
+                arch_parse(path, bytes, byte_count, assumptions, count, out, err);
+    arena_free(&arena);
+    return good;
+}
+
+static bool check_class(const Arch *arch, const TensorClass *class, Err *err) {
+    Wide elements = 1;
+    for (uint32_t i = 0; i < class->dim_count; i++) elements *= class->dims[i];
+    if (class->layer_kind != NONE && class->layer_kind >= arch->kind_count)
+        return err_set(err, "%s: no layer kind %u", class->pattern, class->layer_kind);
+    if (class->dim_count < 1 || class->dim_count > 4 || class->unit < 1)
+        return err_set(err, "%s: no shape or no unit", class->pattern);
+    if (elements * class->element_bits / 8 != class->bytes)
+        return err_set(err, "%s: %llu bytes do not fit its shape", class->pattern,
+                       (unsigned long long)class->bytes);
+    bool by_rows = tensor_cuts_rows(class->shard), by_columns = tensor_cuts_columns(class->shard);
+    if ((by_rows && class->dims[0] % class->unit != 0) ||
+        (by_columns && (class->dim_count != 2 || class->dims[1] % class->unit != 0)))
+        return err_set(err, "%s: its unit of %u does not divide it", class->pattern, class->unit);
+    return true;
+}
+
+bool arch_check(const Arch *arch, Err *err) {
+    uint64_t layers = 0;
+    for (uint32_t k = 0; k < arch->kind_count; k++) {
+        const LayerKind *kind = &arch->kinds[k];
+        if (kind->attention >= arch->attention_count || kind->mlp >= arch->mlp_count)
+            return err_set(err, "layer kind %u: no such attention or feed-forward block", k);
+        layers += kind->count;
+    }
+    if (layers != arch->layers)
+        return err_set(err, "kinds of %llu layers, expected %u", (unsigned long long)layers,
+                       arch->layers);
+    for (uint32_t i = 0; i < arch->layers; i++)
+        if (arch->kind_of_layer[i] >= arch->kind_count)
+            return err_set(err, "layer %u: no kind %u", i, arch->kind_of_layer[i]);
+    for (uint32_t i = 0; i < arch->tensor_count; i++)
+        if (!check_class(arch, &arch->tensors[i], err)) return false;
+    if (arch->digest != hash_arch(arch)) return err_set(err, "the digest is stale");
+    return true;
+}
+
+void arch_free(Arch *arch) {
+    arena_free(&arch->arena);
+    *arch = (Arch){0};
+}
+
+uint64_t arch_kv_B_per_token(const Arch *arch, NumFmt format) {
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < arch->kind_count; k++) {
+        const AttentionSpec *spec = &arch->attentions[arch->kinds[k].attention];
+        total += arch->kinds[k].count * numfmt_bytes(format, spec->kv_elements_per_token);
+    }
+    return total;
+}

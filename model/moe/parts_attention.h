@@ -1,0 +1,12 @@
+// Kinds of attention that families are made of: tables only, see family.h.
+#ifndef MODEL_MOE_PARTS_ATTENTION_H
+#define MODEL_MOE_PARTS_ATTENTION_H
+
+#include "model/moe/family.h"
+
+extern const Part parts_attention_gqa;       // grouped-query attention
+extern const Part parts_attention_glm_flags; // what GLM's configs say about it
+extern const Part parts_attention_mla;       // multi-head latent attention
+extern const Part parts_attention_kda;       // Kimi delta attention
+
+#endif

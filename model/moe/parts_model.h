@@ -1,0 +1,22 @@
+// What is neither attention nor a feed-forward block: tables only, see family.h.
+#ifndef MODEL_MOE_PARTS_MODEL_H
+#define MODEL_MOE_PARTS_MODEL_H
+
+#include "model/moe/family.h"
+
+extern const Part parts_model_tables;       // vocabulary, final norm, head; fields of all models
+extern const Part parts_model_norms;        // two norms in each layer
+extern const Part parts_model_attn_res;     // weighted residuals of Kimi-K3, in each layer
+extern const Part parts_model_attn_res_out; // and at the end
+extern const Part parts_model_first_dense;  // the fields of DeepSeek's layer pattern
+extern const Part parts_model_qwen_step;    // and of Qwen's
+extern const Part parts_model_no_window;    // the fields of a sliding window that is off
+extern const Part parts_model_mtp;          // draft layers of DeepSeek and GLM
+extern const Part parts_model_no_mtp;       // the field of draft layers, which must say 0
+extern const Part parts_model_vision_k3;    // vision tower and projector of Kimi-K3
+
+// Keys without any influence on cost, in every family.
+extern const InertKey parts_model_inert[];
+extern const uint32_t parts_model_inert_count;
+
+#endif

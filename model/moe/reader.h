@@ -1,0 +1,44 @@
+// Reads a config.json by the rows of its family: every field is understood, known not to matter, assumed by the user, or an error.
+#ifndef MODEL_MOE_READER_H
+#define MODEL_MOE_READER_H
+
+#include "model/base/json.h"
+#include "model/moe/family.h"
+
+// A zeroed Reader is empty. Strings that it gives out live in `arena`.
+typedef struct Reader {
+    Arena *arena; // borrowed
+    const char *name;
+    Json doc;
+    JsonNode root, text; // the same node when the family has no text_path
+    const Family *family;
+    const ArchAssumption *assumptions; // borrowed
+    bool *assumption_used;
+    uint32_t assumption_count;
+    DimSet dims;
+    JsonNode source[DIM_COUNT]; // where a dimension was read; absent when it was not
+    const char **notes;
+    uint32_t note_count, note_capacity;
+} Reader;
+
+typedef struct ReaderInput {
+    const char *name, *bytes;
+    size_t count;
+    const ArchAssumption *assumptions;
+    uint32_t assumption_count;
+} ReaderInput;
+
+// Parses, finds the family and the text config. reader_close may follow a failure of any of these.
+bool reader_open(Reader *reader, const ReaderInput *input, Arena *arena, Err *err);
+// Fills dims: presets, fields, rules, checks.
+bool reader_read_dims(Reader *reader, Err *err);
+// Refuses keys that nobody read and no row knows, and assumptions that nobody used.
+bool reader_finish(Reader *reader, Err *err);
+void reader_close(Reader *reader);
+
+// The value at a dotted path in the text config or else in the root; absent when it is missing or null. Marks it read.
+JsonNode reader_find(const Reader *reader, const char *path);
+// One line for the user about what was assumed or left out.
+void reader_note(Reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

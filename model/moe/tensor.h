@@ -1,0 +1,24 @@
+// From rows of a family to the tensors of a model.
+#ifndef MODEL_MOE_TENSOR_H
+#define MODEL_MOE_TENSOR_H
+
+#include "model/moe/pattern.h"
+#include "model/moe/quant.h"
+
+// Fills kinds, kind_of_layer and tensors of `out`, whose attentions and mlps are there already.
+// Layers are of one kind when they have the same parts and the same quantised matrices; kinds are numbered in the order of their
+// first layer. `attention_of` and `mlp_of` map a position in family->parts to an index of `out`.
+typedef struct TensorInput {
+    Reader *reader;
+    const Pattern *pattern;
+    Quant *quant;
+    uint32_t attention_of[FAMILY_PARTS_MAX], mlp_of[FAMILY_PARTS_MAX];
+} TensorInput;
+
+bool tensor_expand(const TensorInput *input, Arch *out, Err *err);
+
+// True for rules that cut rows (the first dimension), false for those that cut columns or nothing.
+bool tensor_cuts_rows(ShardRule rule);
+bool tensor_cuts_columns(ShardRule rule);
+
+#endif

@@ -1,0 +1,142 @@
+// Memory by term: exact weights, cache and state of the requests in flight, buffers of the
+// schedule, a fixed reserve.
+//
+// Invariant: the terms are those of the rank that is fullest in total, not the largest of each term
+// over different ranks. Sources: KV and state per token and sequence from the model's attention
+// kinds; pages of 64 tokens, and a latent cache written once per TP rank, as logged for GLM-5.3 on
+// vLLM (vllm-project/recipes#893).
+#include "model/plan/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/units.h"
+#include "model/base/wide.h"
+#include "model/plan/shard.h"
+
+#define PAGE_TOKENS 64
+
+// Memory outside of weights, activations and cache when vLLM starts on an H100 ("non-torch" in the
+// start-up logs collected in llm-d-planner, docs/empirical-vllm-memory-results.md): 0.13 GiB on one
+// GPU, 0.55 GiB with a communicator. CUDA graphs lie in the part of memory that the memory fraction
+// leaves free.
+#define RESERVE_ALONE_B  UINT64_C(139586437)
+#define RESERVE_SHARED_B UINT64_C(590558003)
+
+const char *const memory_term_names[MEMORY_TERM_COUNT] = {
+#define X(name, text) text,
+    MEMORY_TERM_LIST(X)
+#undef X
+};
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return wide_mul_u64(a, b, &product) ? product : UINT64_MAX;
+}
+
+// Cache elements per token and layer on one rank.
+static uint64_t rank_elements(const AttentionSpec *spec, uint32_t tp) {
+    switch (spec->kind) {
+    case ATTENTION_MLA: return spec->kv_elements_per_token;
+    case ATTENTION_KDA: return 0;
+    case ATTENTION_GQA:
+    case ATTENTION_KIND_COUNT: break;
+    }
+    uint64_t heads = spec->kv_heads > 0 ? spec->kv_heads : 1;
+    uint64_t held = heads > tp ? (heads + tp - 1) / tp : 1;
+    return spec->kv_elements_per_token / heads * held;
+}
+
+// Sum over the layers of a stage.
+static uint64_t sum_layers(const Pool *pool, const Arch *arch, uint32_t stage,
+                           uint64_t (*layer_B)(const Pool *, const AttentionSpec *)) {
+    uint32_t first, count;
+    uint64_t sum = 0;
+    pool_stage_layers(pool, arch->layers, stage, &first, &count);
+    for (uint32_t layer = first; layer < first + count; layer++) {
+        const LayerKind *kind = &arch->kinds[arch->kind_of_layer[layer]];
+        sum = add(sum, layer_B(pool, &arch->attentions[kind->attention]));
+    }
+    return sum;
+}
+
+static uint64_t layer_kv_B(const Pool *pool, const AttentionSpec *spec) {
+    return numfmt_bytes(pool->kv_format, rank_elements(spec, pool->tp));
+}
+
+static uint64_t layer_state_B(const Pool *pool, const AttentionSpec *spec) {
+    return spec->state_B_per_sequence / pool->tp + (spec->state_B_per_sequence % pool->tp != 0);
+}
+
+uint64_t memory_kv_B(const Pool *pool, const Arch *arch, uint32_t stage, uint64_t tokens) {
+    uint64_t pages = tokens / PAGE_TOKENS + (tokens % PAGE_TOKENS != 0);
+    return multiply(sum_layers(pool, arch, stage, layer_kv_B), multiply(pages, PAGE_TOKENS));
+}
+
+uint64_t memory_state_B(const Pool *pool, const Arch *arch, uint32_t stage) {
+    return sum_layers(pool, arch, stage, layer_state_B);
+}
+
+uint64_t memory_reserve_B(const Pool *pool) {
+    return pool_ranks(pool) > 1 ? RESERVE_SHARED_B : RESERVE_ALONE_B;
+}
+
+uint64_t memory_over_B(const MemoryUse *use) {
+    return use->total_B > use->usable_B ? use->total_B - use->usable_B : 0;
+}
+
+static uint64_t fitting_sequences(const MemoryUse *use, uint64_t sequence_B) {
+    uint64_t fixed = add(use->term_B[MEMORY_WEIGHTS],
+                         add(use->term_B[MEMORY_BUFFERS], use->term_B[MEMORY_RESERVE]));
+    if (fixed > use->usable_B) return 0;
+    return sequence_B > 0 ? (use->usable_B - fixed) / sequence_B : UINT64_MAX;
+}
+
+void memory_use(const Plan *plan, uint32_t pool_index, const Arch *arch, const Device *device,
+                const Scenario *scenario, uint64_t sequences, uint64_t buffers_B, MemoryUse *out) {
+    const Pool *pool = &plan->pools[pool_index];
+    Arena arena = {0};
+    ShardSummary shards;
+    shard_weights(plan, pool_index, arch, &arena, &shards);
+    MemoryUse fullest = {0};
+    uint64_t most = UINT64_MAX;
+    for (uint32_t stage = 0; stage < pool->pp; stage++) {
+        uint64_t kv_B = memory_kv_B(pool, arch, stage, scenario->isl + scenario->osl);
+        uint64_t state_B = memory_state_B(pool, arch, stage);
+        MemoryUse use = {.stage = stage, .sequences = sequences};
+        use.usable_B = wide_mul_div(device_low(device->memory_B), scenario->memory_permille, 1000);
+        use.term_B[MEMORY_WEIGHTS] = shards.stages[stage].largest_B;
+        use.term_B[MEMORY_KV] = multiply(kv_B, sequences);
+        use.term_B[MEMORY_STATE] = multiply(state_B, sequences);
+        use.term_B[MEMORY_BUFFERS] = buffers_B;
+        use.term_B[MEMORY_RESERVE] = memory_reserve_B(pool);
+        for (uint32_t i = 0; i < MEMORY_TERM_COUNT; i++)
+            use.total_B = add(use.total_B, use.term_B[i]);
+        uint64_t fitting = fitting_sequences(&use, add(kv_B, state_B));
+        if (fitting < most) most = fitting;
+        if (stage == 0 || use.total_B > fullest.total_B) fullest = use;
+    }
+    fullest.most_sequences = most;
+    arena_free(&arena);
+    *out = fullest;
+}
+
+bool memory_fits(const MemoryUse *use, Err *reason) {
+    if (use->total_B <= use->usable_B) return true;
+    uint32_t largest = 0, others = 0;
+    for (uint32_t i = 0; i < MEMORY_TERM_COUNT; i++) {
+        if (use->term_B[i] > use->term_B[largest]) largest = i;
+        others += use->term_B[i] > 0;
+    }
+    others -= 1;
+    char term[UNITS_TEXT_MAX], usable[UNITS_TEXT_MAX], over[UNITS_TEXT_MAX];
+    return err_set(reason, "%s %s and %u more term%s exceed the usable %s by %s; largest: %s",
+                   memory_term_names[largest], units_format_bytes(use->term_B[largest], term),
+                   others, others == 1 ? "" : "s", units_format_bytes(use->usable_B, usable),
+                   units_format_bytes(memory_over_B(use), over), memory_term_names[largest]);
+}

@@ -1,0 +1,166 @@
+// What a plan must keep so that an engine can cut this model that way.
+//
+// Invariant: a plan without a fault gives every rank whole heads, at least one layer, and whole
+// quantisation blocks; vocabulary tables may be padded, experts may leave a remainder. Sources:
+// vLLM and SGLang, which divide heads by TP, replicate KV heads once TP exceeds them (TP % heads ==
+// 0), and refuse a partition that is no multiple of the weight block (vllm-project/vllm#25292,
+// sgl-project/sglang#3345).
+#include "model/plan/plan_legal.h"
+
+#include <inttypes.h>
+
+const char *const plan_legal_names[PLAN_RULE_COUNT] = {
+#define X(name, text) text,
+    PLAN_LEGAL_LIST(X)
+#undef X
+};
+
+static const PlanFault kept = {.rule = PLAN_RULE_KEPT};
+
+static PlanFault check_layers(const Pool *pool, const Arch *arch, Err *reason) {
+    if (pool->pp <= arch->layers) return kept;
+    err_set(reason, "pp %" PRIu32 " exceeds %" PRIu32 " layers", pool->pp, arch->layers);
+    return (PlanFault){PLAN_RULE_LAYERS, pool->pp, arch->layers};
+}
+
+static PlanFault check_kv_heads(const Pool *pool, const AttentionSpec *spec, Err *reason) {
+    uint32_t tp = pool->tp, heads = spec->kv_heads;
+    if (heads == 0 || (tp <= heads ? heads % tp : tp % heads) == 0) return kept;
+    if (tp <= heads)
+        err_set(reason, "tp %" PRIu32 " does not divide %" PRIu32 " kv heads", tp, heads);
+    else
+        err_set(reason,
+                "tp %" PRIu32 " is no multiple of %" PRIu32 " kv heads, which it must replicate",
+                tp, heads);
+    return (PlanFault){PLAN_RULE_KV_HEADS, tp, heads};
+}
+
+static PlanFault check_heads(const Pool *pool, const Arch *arch, Err *reason) {
+    for (uint32_t i = 0; i < arch->attention_count; i++) {
+        const AttentionSpec *spec = &arch->attentions[i];
+        if (spec->heads % pool->tp != 0) {
+            err_set(reason, "tp %" PRIu32 " does not divide %" PRIu32 " %s heads", pool->tp,
+                    spec->heads, spec->kind == ATTENTION_KDA ? "kda" : "query");
+            return (PlanFault){PLAN_RULE_HEADS, pool->tp, spec->heads};
+        }
+        if (spec->kind != ATTENTION_GQA) continue;
+        PlanFault fault = check_kv_heads(pool, spec, reason);
+        if (fault.rule != PLAN_RULE_KEPT) return fault;
+    }
+    return kept;
+}
+
+// With one attention-DP rank every token is already where its experts are; with more, it must be
+// sent.
+static PlanFault check_comm(const Pool *pool, Err *reason) {
+    if ((pool->dp == 1) == (pool->moe_comm == MOE_COMM_NONE)) return kept;
+    err_set(reason, "moe_comm \"%s\" with dp %" PRIu32 ", expected %s",
+            plan_moe_comm_names[pool->moe_comm], pool->dp,
+            pool->dp == 1 ? "\"none\"" : "\"all-to-all\" or \"gather\"");
+    return (PlanFault){PLAN_RULE_MOE_COMM, pool->dp, 1};
+}
+
+static PlanFault check_experts(const Pool *pool, const Arch *arch, Err *reason) {
+    uint32_t fewest = UINT32_MAX;
+    for (uint32_t i = 0; i < arch->mlp_count; i++) {
+        uint32_t experts = arch->mlps[i].experts;
+        if (experts > 0 && experts < fewest) fewest = experts;
+    }
+    if (fewest == UINT32_MAX) {
+        if (pool->ep == 1) return kept;
+        err_set(reason, "ep %" PRIu32 " on a model without experts, expected 1", pool->ep);
+        return (PlanFault){PLAN_RULE_DENSE_EP, pool->ep, 1};
+    }
+    if (pool->ep <= fewest) return check_comm(pool, reason);
+    err_set(reason, "ep %" PRIu32 " exceeds %" PRIu32 " experts", pool->ep, fewest);
+    return (PlanFault){PLAN_RULE_EXPERTS, pool->ep, fewest};
+}
+
+// How a tensor is cut: into `ways`, along a side of `extent` stored elements that stands for
+// `width` of the model.
+typedef struct Cut {
+    const char *what, *by;
+    PlanRule rule;
+    uint32_t ways, extent, width, unit;
+} Cut;
+
+static PlanFault check_cut(const Cut *cut, Err *reason) {
+    uint32_t unit = cut->unit > 0 ? cut->unit : 1;
+    if (cut->extent % cut->ways == 0 && cut->extent / cut->ways % unit == 0) return kept;
+    // in the model's own width: a block of 16 packed bytes is one of 32 weights
+    uint64_t block = (uint64_t)unit * cut->width / cut->extent;
+    PlanFault fault = {cut->rule, cut->width / cut->ways, block};
+    if (cut->width % cut->ways != 0) {
+        err_set(reason, "%s %" PRIu32 " does not divide %s %" PRIu32, cut->by, cut->ways, cut->what,
+                cut->width);
+    } else {
+        err_set(reason,
+                "%s %" PRIu32 " cuts %s %" PRIu32 " into %" PRIu64 ", not whole blocks of %" PRIu64,
+                cut->by, cut->ways, cut->what, cut->width, fault.have, block);
+    }
+    return fault;
+}
+
+static uint32_t mlp_width(const Arch *arch, const TensorClass *tensor) {
+    if (tensor->layer_kind >= arch->kind_count) return 0;
+    const MlpSpec *mlp = &arch->mlps[arch->kinds[tensor->layer_kind].mlp];
+    return tensor->component == COMPONENT_SHARED ? mlp->shared_width : mlp->width;
+}
+
+// False for tensors that are not cut, may be padded (vocabulary), or follow another tensor
+// (scales).
+static bool cut_of(const Pool *pool, const Arch *arch, const TensorClass *tensor, Cut *out) {
+    if (tensor->is_scale || tensor->dim_count == 0) return false;
+    bool columns = false, routed = false;
+    switch (tensor->shard) {
+    case SHARD_REPLICATED:
+    case SHARD_KV:
+    case SHARD_VOCAB:
+    case SHARD_EXPERT_WHOLE: return false;
+    case SHARD_COLUMN: break;
+    case SHARD_ROW: columns = true; break;
+    case SHARD_EXPERT_COLUMN: routed = true; break;
+    case SHARD_EXPERT_ROW: routed = columns = true; break;
+    }
+    out->ways = routed ? pool->moe_tp : pool->tp;
+    out->by = routed ? "moe_tp" : "tp";
+    out->extent = tensor->dims[columns ? tensor->dim_count - 1 : 0];
+    out->unit = tensor->unit;
+    out->width = mlp_width(arch, tensor);
+    if (out->width == 0) out->width = out->extent;
+    out->what = "the expert width";
+    out->rule = PLAN_RULE_EXPERT_CUT;
+    if (routed) return out->extent > 0;
+    out->what =
+        tensor->component == COMPONENT_SHARED ? "the shared expert width" : "the dense width";
+    out->rule = PLAN_RULE_DENSE_CUT;
+    if (tensor->component == COMPONENT_SHARED || tensor->component == COMPONENT_DENSE)
+        return out->extent > 0;
+    out->what = "an attention width of";
+    out->width = out->extent;
+    out->rule = PLAN_RULE_ATTENTION_CUT;
+    return tensor->component == COMPONENT_ATTENTION && out->extent > 0;
+}
+
+static PlanFault check_cuts(const Pool *pool, const Arch *arch, Err *reason) {
+    for (uint32_t i = 0; i < arch->tensor_count; i++) {
+        Cut cut;
+        if (!cut_of(pool, arch, &arch->tensors[i], &cut)) continue;
+        PlanFault fault = check_cut(&cut, reason);
+        if (fault.rule != PLAN_RULE_KEPT) return fault;
+    }
+    return kept;
+}
+
+PlanFault plan_legal_fault(const Plan *plan, const Arch *arch, Err *reason) {
+    if (!plan_check(plan, reason)) return (PlanFault){PLAN_RULE_NUMBERS, 0, 0};
+    PlanFault (*const checks[])(const Pool *, const Arch *, Err *) = {check_layers, check_heads,
+                                                                      check_experts, check_cuts};
+    for (uint32_t p = 0; p < plan->pool_count; p++) {
+        for (uint32_t c = 0; c < sizeof checks / sizeof checks[0]; c++) {
+            PlanFault fault = checks[c](&plan->pools[p], arch, reason);
+            if (fault.rule != PLAN_RULE_KEPT) return fault;
+        }
+    }
+    return kept;
+}

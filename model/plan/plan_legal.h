@@ -1,0 +1,42 @@
+// The rules of structure that a plan must keep for a model, each with a name under which a ledger
+// counts.
+#ifndef MODEL_PLAN_PLAN_LEGAL_H
+#define MODEL_PLAN_PLAN_LEGAL_H
+
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/moe/arch.h"
+#include "model/plan/plan.h"
+
+// In the order in which they are looked at.
+#define PLAN_LEGAL_LIST(X)                                                                         \
+    X(KEPT, "legal")                                                                               \
+    X(NUMBERS, "the numbers contradict each other")                                                \
+    X(LAYERS, "more pipeline stages than layers")                                                  \
+    X(HEADS, "tp does not divide the attention heads")                                             \
+    X(KV_HEADS, "tp and the kv heads do not divide each other")                                    \
+    X(DENSE_EP, "expert parallelism without experts")                                              \
+    X(EXPERTS, "more expert positions than experts")                                               \
+    X(MOE_COMM, "moe communication does not fit attention-dp")                                     \
+    X(EXPERT_CUT, "moe_tp cuts an expert inside a quantisation block")                             \
+    X(DENSE_CUT, "tp cuts a dense or shared width inside a quantisation block")                    \
+    X(ATTENTION_CUT, "tp cuts an attention projection inside a head or block")
+typedef enum PlanRule {
+#define X(name, text) PLAN_RULE_##name,
+    PLAN_LEGAL_LIST(X)
+#undef X
+        PLAN_RULE_COUNT
+} PlanRule;
+extern const char *const plan_legal_names[PLAN_RULE_COUNT];
+
+// The first rule that the plan breaks: what it has, and the bound or divisor that it misses.
+typedef struct PlanFault {
+    PlanRule rule; // PLAN_RULE_KEPT: none
+    uint64_t have, want;
+} PlanFault;
+
+// On a fault `reason` has one line with the numbers: "tp 5 does not divide 96 query heads".
+PlanFault plan_legal_fault(const Plan *plan, const Arch *arch, Err *reason);
+
+#endif

@@ -1,0 +1,71 @@
+// A pool: ranks that serve together, how the model is cut over them, and who holds what. plan.h has
+// the names.
+//
+// Ranks are numbered ((replica * pp + stage) * dp + d) * tp + t; rank r runs on GPU first_gpu + r
+// (linear placement). Attention is replicated dp times inside a replica (attention-DP) and cut tp
+// ways. The experts of a stage are spread over its same dp * tp ranks as ep positions of whole
+// experts times moe_tp cuts of each: ep * moe_tp == dp * tp; rank s of a stage holds cut s % moe_tp
+// of the experts of position s / moe_tp. A dense model has ep == 1.
+#ifndef MODEL_PLAN_POOL_H
+#define MODEL_PLAN_POOL_H
+
+#include <stdint.h>
+
+#include "model/base/numfmt.h"
+#include "model/plan/collective.h"
+
+#define POOL_RANKS_MAX 1000000 // as many as a machine may have parts (TOPOLOGY_PARTS_MAX)
+
+#define PLAN_POOL_LIST(X) X(UNIFIED, "unified") X(PREFILL, "prefill") X(DECODE, "decode")
+typedef enum PoolKind {
+#define X(name, text) POOL_##name,
+    PLAN_POOL_LIST(X)
+#undef X
+        POOL_KIND_COUNT
+} PoolKind;
+
+// How tokens reach their experts. ALL_TO_ALL: each token to the ranks of its experts and back.
+// GATHER: all-gather of the tokens of all dp ranks, then a reduce-scatter of the results. NONE:
+// experts see the tokens that are already there (dp == 1), followed by the TP all-reduce.
+#define PLAN_MOE_COMM_LIST(X) X(NONE, "none") X(ALL_TO_ALL, "all-to-all") X(GATHER, "gather")
+typedef enum MoeComm {
+#define X(name, text) MOE_COMM_##name,
+    PLAN_MOE_COMM_LIST(X)
+#undef X
+        MOE_COMM_COUNT
+} MoeComm;
+
+#define PLAN_PLACEMENT_LIST(X) X(LINEAR, "linear")
+typedef enum Placement {
+#define X(name, text) PLACEMENT_##name,
+    PLAN_PLACEMENT_LIST(X)
+#undef X
+        PLACEMENT_COUNT
+} Placement;
+
+typedef struct Pool {
+    PoolKind kind;
+    uint32_t tp, pp, dp, ep, moe_tp, cp, replicas;
+    uint32_t first_gpu;
+    Placement placement;
+    uint32_t micro_batches; // in flight in decode; pp of them keep every stage busy
+    MoeComm moe_comm;
+    Algorithm all_reduce, all_to_all, all_gather, reduce_scatter;
+    NumFmt kv_format, activation_format, dispatch_format;
+    uint32_t redundant_experts; // 0 for now
+} Pool;
+
+uint32_t pool_stage_ranks(const Pool *pool);   // tp * dp
+uint32_t pool_replica_ranks(const Pool *pool); // tp * dp * pp
+uint32_t pool_ranks(const Pool *pool);         // times replicas
+
+// Layers [*first, *first + *count) of a pipeline stage: even, the left-over layers go to the first
+// stages.
+void pool_stage_layers(const Pool *pool, uint32_t layers, uint32_t stage, uint32_t *first,
+                       uint32_t *count);
+// Experts [*first, *first + *count) of position `index` in the EP group: a remainder gives the
+// first positions one more.
+void pool_experts(const Pool *pool, uint32_t experts, uint32_t index, uint32_t *first,
+                  uint32_t *count);
+
+#endif

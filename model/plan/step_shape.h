@@ -1,0 +1,28 @@
+// The shape of one step: how much work the program of a schedule is given.
+#ifndef MODEL_PLAN_STEP_SHAPE_H
+#define MODEL_PLAN_STEP_SHAPE_H
+
+#include <stdint.h>
+
+#include "model/base/hash.h"
+
+// One step of one attention-DP rank (one micro-batch of it under pipeline parallelism).
+typedef struct StepShape {
+    uint64_t tokens;    // new tokens that enter the model: the chunk in prefill, one per sequence
+                        // in decode
+    uint64_t sequences; // sequences they belong to
+    uint64_t kv_tokens; // cached tokens that attention reads, summed over sequences (the new ones
+                        // included)
+    uint64_t qk_pairs;  // pairs (new token, token it attends to), summed: the work of attention
+} StepShape;
+
+// A decode step: `sequences` sequences whose new token attends to `context` tokens each, itself
+// included. Sums saturate at UINT64_MAX.
+StepShape step_shape_decode(uint64_t sequences, uint64_t context);
+
+// A prefill chunk: one sequence of `tokens` new ones after `cached` earlier ones, causal.
+StepShape step_shape_prefill(uint64_t tokens, uint64_t cached);
+
+Digest step_shape_digest(const StepShape *shape);
+
+#endif

@@ -1,0 +1,76 @@
+// What happened, or would: spans of operations, and what went over which kind of link. Made by the
+// simulator or by a back end.
+#ifndef MODEL_REPORT_TIMELINE_H
+#define MODEL_REPORT_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+#include "model/base/text.h"
+#include "model/base/units.h"
+#include "model/cost/price.h"
+#include "model/machine/topology.h"
+#include "model/plan/schedule.h"
+
+// One instance of an operation on one member (a role when folded, a rank when expanded).
+typedef struct Span {
+    OpId op;
+    uint32_t member;
+    uint32_t pass, iteration; // of the role's program; of the segment
+    Time start_ps, end_ps;
+} Span;
+
+// Sums over all instances of one operation on one member (folded: one role).
+typedef struct OpTotal {
+    uint64_t instances;
+    Time busy_ps;    // sum of (end - start)
+    Time exposed_ps; // of communication: while no compute of the member ran
+    Time bound_ps;   // lower bound of the same work: roofline, or bytes over the narrowest link
+    Price price;     // of one instance (compute only)
+    uint64_t bytes;  // moved or read per instance
+} OpTotal;
+
+typedef struct LinkTotal {
+    uint64_t bytes;        // over all links of the class, both directions
+    uint64_t busiest_B;    // over the busiest directed link
+    uint64_t busiest_Bps;  // its capacity
+    char busiest_name[96]; // "rack.tray[0].gpu[0] -> rack.nvswitch[0]"
+} LinkTotal;
+
+// Time of the whole run by what governed it, along the member that ends last: parts sum to
+// `end_ps`.
+typedef struct TimeShare {
+    Time param_ps[CALIB_COUNT]; // compute, memory, link bandwidth and fixed parts by the constant
+                                // that scales them
+    Time wait_ps;               // idle: pipeline bubbles, waiting for others
+    Time latency_ps;            // hardware latency of exposed transfers
+} TimeShare;
+
+typedef struct Timeline {
+    Arena arena;
+    const char *maker; // "simulator"
+    Digest schedule, shape, load, fabric, calibration;
+    Time end_ps;
+    Span *spans; // NULL unless asked for; heap (mem_grow), all else is the arena's
+    uint64_t span_count;
+    OpTotal *totals; // [member_count][op_count], row-major
+    uint32_t member_count, op_count;
+    LinkTotal links[LINK_CLASS_COUNT];
+    TimeShare share;
+    Time *round_ps; // end of each pass of the last role, [round_count]
+    uint32_t round_count;
+    bool folded;
+    uint64_t events; // of the simulator
+} Timeline;
+
+void timeline_free(Timeline *timeline);
+// Of all that it says, spans included.
+Digest timeline_digest(const Timeline *timeline);
+
+// Chrome / Perfetto trace (JSON array form): a process per member, a thread per stream; ts and dur
+// in microseconds, exact to the picosecond as decimals. Needs the spans.
+void timeline_write_chrome(const Timeline *timeline, const Schedule *schedule, Text *out);
+
+#endif

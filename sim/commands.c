@@ -1,0 +1,136 @@
+// The one table of commands and options.
+//
+// Invariant: every option is read by the function of its command, and a row without a function is a
+// program of its own; the help, the manual page and the completion are printed from here and say
+// nothing that the parser does not hold.
+#include "sim/commands.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/commands/explain.h"
+#include "sim/commands/help.h"
+#include "sim/commands/model.h"
+#include "sim/commands/rank.h"
+#include "sim/commands/simulate.h"
+#include "sim/commands/topo.h"
+
+#define OPTION_FORMAT                                                                              \
+    { "format", 'f', CLI_CHOICE, "table|json|csv", "table", "how to print the result" }
+#define OPTION_ASSUME                                                                              \
+    {                                                                                              \
+        "assume", 0, CLI_TEXT, "FIELD=VALUE,...", NULL,                                            \
+            "take these values for fields of the model's config that are missing or not "          \
+            "understood"                                                                           \
+    }
+
+static const CliOption rank_options[] = {
+    {"topo", 't', CLI_TEXT, "FILE", NULL,
+     "the machine: a file, a shipped name or a string such as hgx-h100:4 (required)"},
+    {"model", 'm', CLI_TEXT, "FILE", NULL, "config.json of the model, or a shipped name"},
+    {"scenario", 's', CLI_TEXT, "FILE", NULL, "the workload: a file or a shipped name"},
+    {"isl", 0, CLI_COUNT, "TOKENS", NULL, "input sequence length, tokens of a prompt"},
+    {"osl", 0, CLI_COUNT, "TOKENS", NULL, "output sequence length, tokens of an answer"},
+    {"concurrency", 'c', CLI_COUNT, "REQUESTS", NULL, "requests in flight over the whole machine"},
+    {"max-ttft", 0, CLI_TIME, "TIME", NULL,
+     "drop plans whose time to the first token is longer, such as 2s"},
+    {"max-tpot", 0, CLI_TIME, "TIME", NULL,
+     "drop plans whose time per output token is longer, such as 50ms"},
+    {"price", 0, CLI_NUMBER, "DOLLARS", NULL, "price of one GPU for one hour"},
+    {"kv-format", 0, CLI_CHOICE, "bf16|fp8", NULL, "number format of the KV cache"},
+    {"memory-fraction", 0, CLI_NUMBER, "FRACTION", NULL,
+     "part of a GPU's memory that the model may take, such as 0.9"},
+    {"calibration", 0, CLI_TEXT, "FILE", NULL, "constants of the price model"},
+    OPTION_ASSUME,
+    OPTION_FORMAT,
+    {"top", 'n', CLI_COUNT, "N", "10", "how many plans to show and to save"},
+    {"save", 0, CLI_TEXT, "DIR", NULL,
+     "write the inputs and the plans shown to a new or empty folder"},
+    {0}};
+
+static const CliOption simulate_options[] = {
+    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "which phase --trace writes"},
+    {"trace", 0, CLI_TEXT, "FILE", NULL,
+     "write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)"},
+    {"form", 0, CLI_CHOICE, "auto|folded|expanded", "auto",
+     "one member for ranks of equal work, or one for every rank"},
+    {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
+    {0}};
+
+static const CliOption explain_options[] = {
+    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "which phase to explain"}, {0}};
+
+static const CliOption topo_options[] = {OPTION_FORMAT, {0}};
+static const CliOption model_options[] = {OPTION_ASSUME, OPTION_FORMAT, {0}};
+static const CliOption no_options[] = {{0}};
+
+// name, summary, operands, details, options, least and most operands, function
+#define COMMAND_LIST(X)                                                                            \
+    X("rank", "order all parallel plans for a model on a machine", "",                             \
+      "Considers every combination of tensor, pipeline, attention-data and expert parallelism, "   \
+      "simulates those that are legal and fit, and prints the best ones and why the others are "   \
+      "not there. With neither --model nor --scenario the workload is scenarios/chat.json. "       \
+      "Values given as options replace those of the scenario. Exits with 1 when no plan is left.", \
+      rank_options, 0, 0, rank_command)                                                            \
+    X("simulate", "simulate a saved plan again", "PLAN",                                           \
+      "Reads a plan that rank --save wrote, with the inputs beside it, simulates it and says "     \
+      "whether the saved prediction came out again. Exits with 1 when it did not.",                \
+      simulate_options, 1, 1, simulate_command)                                                    \
+    X("explain", "say where the time and the memory of a saved plan go", "PLAN",                   \
+      "Prints the time by class of operation with its share of the roofline, communication that "  \
+      "nothing hides, bytes and bandwidth by class of link, memory by term, and every constant "   \
+      "with its interval and source.",                                                             \
+      explain_options, 1, 1, explain_command)                                                      \
+    X("topo", "check and summarise a machine", "FILE",                                             \
+      "Reads a topology file, a shipped name or a one-line string, and prints counts, "            \
+      "bandwidth out of a GPU by class of link, bisection and diameter.",                          \
+      topo_options, 1, 1, topo_command)                                                            \
+    X("model", "check and summarise a model's config.json", "FILE",                                \
+      "Prints parameters, weight bytes by component, and the bytes of KV cache and state.",        \
+      model_options, 1, 1, model_command)                                                          \
+    X("run", "run a plan for real (starts moesim-run)", "[ARGUMENT...]",                           \
+      "Everything after the word run is handed to moesim-run.", no_options, 0, CLI_OPERANDS_MAX,   \
+      NULL)                                                                                        \
+    X("view", "look at a machine and a timeline (starts moesim-view)", "[ARGUMENT...]",            \
+      "Everything after the word view is handed to moesim-view.", no_options, 0, CLI_OPERANDS_MAX, \
+      NULL)                                                                                        \
+    X("help", "list the commands, or explain one", "[COMMAND]", "", no_options, 0, 1,              \
+      help_command)                                                                                \
+    X("version", "print the version", "", "", no_options, 0, 0, help_version)                      \
+    X("man", "print the manual page (mdoc)", "", "", no_options, 0, 0, help_man)                   \
+    X("completion", "print the completion script for bash and zsh", "",                            \
+      "For the current shell: source <(moesim completion).", no_options, 0, 0, help_completion)
+
+static const CliCommand commands_table[] = {
+#define X(name, summary, operands, details, options, least, most, function)                        \
+    {name, summary, operands, details, options, least, most},
+    COMMAND_LIST(X)
+#undef X
+        {0}};
+
+static int (*const commands_functions[])(const CliArgs *) = {
+#define X(name, summary, operands, details, options, least, most, function) function,
+    COMMAND_LIST(X)
+#undef X
+};
+
+static_assert(sizeof commands_table / sizeof *commands_table ==
+                  sizeof commands_functions / sizeof *commands_functions + 1,
+              "every command has a function");
+
+const CliProgram commands_moesim = {
+    "moesim", "0.1.0", "rank parallel plans for Mixture-of-Experts inference by simulation",
+    commands_table};
+
+bool commands_is_program(const char *name) {
+    for (size_t i = 0; commands_table[i].name != NULL; i++)
+        if (strcmp(commands_table[i].name, name) == 0) return commands_functions[i] == NULL;
+    return false;
+}
+
+int commands_run(const CliArgs *args) {
+    ptrdiff_t index = args->command - commands_table;
+    assert(index >= 0 && (size_t)index < sizeof commands_functions / sizeof *commands_functions);
+    return commands_functions[index](args);
+}

@@ -1,0 +1,60 @@
+// All that a simulation needs, read and checked once: machine, model, workload, constants.
+#ifndef SIM_COMMANDS_INPUTS_H
+#define SIM_COMMANDS_INPUTS_H
+
+#include <stdbool.h>
+
+#include "model/base/cli.h"
+#include "model/base/err.h"
+#include "model/base/mem.h"
+#include "model/cost/calib.h"
+#include "model/cost/price.h"
+#include "model/machine/device.h"
+#include "model/machine/fabric.h"
+#include "model/machine/topology.h"
+#include "model/moe/arch.h"
+#include "model/plan/plan.h"
+#include "model/plan/scenario.h"
+#include "sim/search/evaluate.h"
+
+#define INPUTS_ASSUME_MAX 32
+
+// A file as it was read, for a copy beside saved plans.
+typedef struct InputFile {
+    const char *path;
+    char *bytes;
+    size_t count;
+} InputFile;
+
+// Pointers inside point into it: not copied, not moved.
+typedef struct Inputs {
+    Arena arena;
+    DeviceCatalogue catalogue;
+    Topology topology;
+    Fabric fabric;
+    const Device *device; // of every GPU
+    Scenario scenario;
+    Arch arch;
+    Calib calib;
+    PriceModel model;
+    InputFile arch_file, calib_file;
+    const char *topology_name, *scenario_name; // as given, or the default
+    const char *assume;                        // "" when nothing was assumed
+    uint64_t sequences;    // of a saved plan, per attention-DP rank and micro-batch
+    bool default_scenario; // nobody named one
+    bool catalogue_price;  // the price is the device's
+} Inputs;
+
+// From the options of rank.
+bool inputs_load(const CliArgs *args, Inputs *out, Err *err);
+// From the files beside a saved plan; refuses files whose digest is not the plan's.
+bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
+void inputs_free(Inputs *inputs);
+
+EvaluateInput inputs_for_evaluation(const Inputs *inputs);
+
+// Writes the inputs into a folder that exists, and their names and digests into *out (which borrows
+// from inputs).
+bool inputs_save(const Inputs *inputs, const char *folder, PlanFile *out, Err *err);
+
+#endif

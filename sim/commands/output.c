@@ -1,0 +1,43 @@
+// Writing results. A result is whole: it is built in memory and written once, so that a failure
+// leaves no half table.
+#include "sim/commands/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int output_text(Text *text, int status) {
+    bool done = text->length == 0 || fwrite(text->data, 1, text->length, stdout) == text->length;
+    done = fflush(stdout) == 0 && done;
+    text_free(text);
+    if (done) return status;
+    fprintf(stderr, "moesim: cannot write to stdout: %s\n", strerror(errno));
+    return OUTPUT_BAD;
+}
+
+void output_message(const char *message) {
+    fprintf(stderr, "moesim: %s\n", message);
+}
+
+int output_bad(const Err *err) {
+    output_message(err->text);
+    return OUTPUT_BAD;
+}
+
+char *output_number(double value, char *buffer) {
+    double size = value < 0 ? -value : value;
+    double rounded = size, unit = 1; // from 1000 on, whole multiples of a power of ten
+    while (rounded >= 1000) {
+        rounded /= 10;
+        unit *= 10;
+    }
+    int decimals = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+    for (double scaled = size; scaled > 0 && scaled < 0.1 && decimals < 9; scaled *= 10) decimals++;
+    if (unit > 1) {
+        double whole = (double)(uint64_t)(rounded + 0.5) * unit;
+        snprintf(buffer, OUTPUT_NUMBER_MAX, "%s%.0f", value < 0 ? "-" : "", whole);
+    } else {
+        snprintf(buffer, OUTPUT_NUMBER_MAX, "%.*f", decimals, value);
+    }
+    return buffer;
+}

@@ -1,0 +1,92 @@
+// The command rank: reads, ranks, prints, saves.
+#include "sim/commands/rank.h"
+
+#include <stdio.h>
+
+#include "model/base/file.h"
+#include "sim/commands/inputs.h"
+#include "sim/commands/output.h"
+#include "sim/commands/rank_json.h"
+#include "sim/commands/rank_show.h"
+#include "sim/commands/saved.h"
+#include "sim/search/rank.h"
+
+typedef enum Format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV } Format;
+
+static bool check_args(const CliArgs *args, Err *err) {
+    if (!cli_is_given(args, "topo"))
+        return err_set(err, "rank: --topo is missing: a file, a shipped name such as nvl72.json, "
+                            "or a machine such as hgx-h100:4");
+    if (cli_count(args, "top") == 0) return err_set(err, "--top: expected at least 1, found 0");
+    return true;
+}
+
+// Ledger rows by how little would have to change: a limit, data, memory, the engine, the model.
+static const LedgerRow *nearest_miss(const Space *space) {
+    static const LedgerKind order[] = {LEDGER_MISSES_LIMIT, LEDGER_NO_DATA, LEDGER_NOT_FIT,
+                                       LEDGER_ENGINE, LEDGER_ILLEGAL};
+    const LedgerRow *best = NULL;
+    for (size_t k = 0; best == NULL && k < sizeof order / sizeof *order; k++) {
+        for (uint32_t i = 0; i < space->ledger_count; i++) {
+            const LedgerRow *row = &space->ledger[i];
+            if (row->kind != order[k]) continue;
+            if (best == NULL || row->miss < best->miss) best = row;
+        }
+    }
+    return best;
+}
+
+static void tell_infeasible(const Space *space) {
+    const LedgerRow *row = nearest_miss(space);
+    Text text = {0};
+    text_add(&text, "no plan is feasible");
+    if (row != NULL) {
+        char label[PLAN_TEXT_MAX];
+        text_addf(&text, "; nearest miss: %s: %s", plan_label(&row->nearest, label),
+                  row->nearest_text);
+    }
+    output_message(text_string(&text));
+    text_free(&text);
+}
+
+static void print(const CliArgs *args, const Inputs *inputs, const Ranking *ranking, uint32_t plans,
+                  const Text *json, Text *out) {
+    switch ((Format)cli_choice(args, "format")) {
+    case FORMAT_TABLE: rank_show_text(inputs, ranking, plans, out); break;
+    case FORMAT_JSON: text_add(out, text_string(json)); break;
+    case FORMAT_CSV: rank_show_csv(ranking, plans, out); break;
+    }
+}
+
+static int run(const CliArgs *args, const Inputs *inputs, Err *err) {
+    EvaluateInput evaluation = inputs_for_evaluation(inputs);
+    Ranking ranking = {0};
+    if (!rank_plans(&evaluation, &ranking, err)) return output_bad(err);
+    uint64_t top = cli_count(args, "top");
+    uint32_t plans = ranking.row_count < top ? ranking.row_count : (uint32_t)top;
+    Text json = {0}, out = {0};
+    rank_json_write(inputs, &ranking, plans, &json);
+    print(args, inputs, &ranking, plans, &json, &out);
+    int status = output_text(&out, ranking.row_count > 0 ? OUTPUT_OK : OUTPUT_NO);
+    if (status == OUTPUT_NO) tell_infeasible(&ranking.space);
+    const char *folder = cli_text(args, "save");
+    if (folder != NULL && status != OUTPUT_BAD &&
+        !saved_write(folder, inputs, &ranking, plans, &json, err))
+        status = output_bad(err);
+    text_free(&json);
+    rank_free(&ranking);
+    return status;
+}
+
+int rank_command(const CliArgs *args) {
+    Err err = {0};
+    if (!check_args(args, &err)) return output_bad(&err);
+    Inputs inputs;
+    if (!inputs_load(args, &inputs, &err)) return output_bad(&err);
+    // before minutes of simulation, not after
+    const char *folder = cli_text(args, "save");
+    int status = folder == NULL || file_make_folder(folder, &err) ? run(args, &inputs, &err)
+                                                                  : output_bad(&err);
+    inputs_free(&inputs);
+    return status;
+}

@@ -1,0 +1,12 @@
+// A ranking as JSON: stable keys with units in their names, digests of all inputs.
+#ifndef SIM_COMMANDS_RANK_JSON_H
+#define SIM_COMMANDS_RANK_JSON_H
+
+#include "model/base/text.h"
+#include "sim/commands/inputs.h"
+#include "sim/search/rank.h"
+
+// The first `plans` rows, the whole ledger.
+void rank_json_write(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out);
+
+#endif

@@ -1,0 +1,266 @@
+// Prints a ranking: what was asked, the answer, the table, why the other plans are not in it.
+#include "sim/commands/rank_show.h"
+
+#include <inttypes.h>
+
+#include "model/base/table.h"
+#include "sim/commands/output.h"
+
+// ---- Inputs
+
+static const char *mark(const Scenario *scenario, ScenarioField field) {
+    switch (scenario->origin[field]) {
+    case SCENARIO_DEFAULT: return " (default)";
+    case SCENARIO_FILE:
+    case SCENARIO_FLAG: break;
+    }
+    return "";
+}
+
+static void show_model(const Inputs *in, Text *out) {
+    char parameters[OUTPUT_NUMBER_MAX], weights[UNITS_TEXT_MAX];
+    text_addf(out, "model      %s%s: %s G parameters, %s checkpoint\n", in->arch.name,
+              mark(&in->scenario, SCENARIO_MODEL),
+              output_number((double)in->arch.totals.parameters / 1e9, parameters),
+              units_format_bytes(in->arch.totals.checkpoint_B, weights));
+    for (uint32_t i = 0; i < in->arch.note_count; i++)
+        text_addf(out, "           %s\n", in->arch.notes[i]);
+    if (*in->assume != '\0') text_addf(out, "           assumed: %s\n", in->assume);
+}
+
+static void show_workload(const Inputs *in, Text *out) {
+    const Scenario *s = &in->scenario;
+    text_addf(out, "workload   %s", in->scenario_name);
+    if (in->default_scenario)
+        text_add(out, s->origin[SCENARIO_MODEL] == SCENARIO_FLAG
+                          ? " (no --scenario was given)"
+                          : " (neither --model nor --scenario was given)");
+    text_addf(out, ": ISL %" PRIu64 "%s, OSL %" PRIu64 "%s, concurrency %" PRIu64 "%s\n", s->isl,
+              mark(s, SCENARIO_ISL), s->osl, mark(s, SCENARIO_OSL), s->concurrency,
+              mark(s, SCENARIO_CONCURRENCY));
+    text_addf(out,
+              "engine     prefill chunk %" PRIu64
+              "%s, KV cache in %s%s, memory fraction %u.%03u%s\n",
+              s->prefill_chunk, mark(s, SCENARIO_PREFILL_CHUNK), numfmt_name(s->kv_format),
+              mark(s, SCENARIO_KV_FORMAT), s->memory_permille / 1000, s->memory_permille % 1000,
+              mark(s, SCENARIO_MEMORY_FRACTION));
+}
+
+static void show_limit(const Scenario *s, const char *name, Time limit_ps, ScenarioField field,
+                       Text *out) {
+    char time[UNITS_TEXT_MAX];
+    if (limit_ps == 0)
+        text_addf(out, "no %s limit%s", name, mark(s, field));
+    else
+        text_addf(out, "%s <= %s%s", name, units_format_time(limit_ps, time), mark(s, field));
+}
+
+static void show_limits(const Inputs *in, Text *out) {
+    const Scenario *s = &in->scenario;
+    text_add(out, "limits     ");
+    show_limit(s, "TTFT", s->ttft_limit_ps, SCENARIO_TTFT_LIMIT, out);
+    text_add(out, ", ");
+    show_limit(s, "TPOT", s->tpot_limit_ps, SCENARIO_TPOT_LIMIT, out);
+    if (s->ttft_limit_ps > 0 || s->tpot_limit_ps > 0)
+        text_add(out, "; plans over a limit are left out");
+    text_add_char(out, '\n');
+}
+
+static void show_price(const Inputs *in, Text *out) {
+    uint64_t cents = in->scenario.price_uusd_per_gpu_hour / 10000;
+    if (in->scenario.price_uusd_per_gpu_hour == 0)
+        text_add(out, "price      unknown: the catalogue has none, add --price\n");
+    else
+        text_addf(out, "price      $%" PRIu64 ".%02" PRIu64 " for a GPU and hour%s\n", cents / 100,
+                  cents % 100,
+                  in->catalogue_price ? " (device catalogue)"
+                                      : mark(&in->scenario, SCENARIO_PRICE));
+}
+
+void rank_show_inputs(const Inputs *in, Text *out) {
+    char memory[UNITS_TEXT_MAX], bandwidth[UNITS_TEXT_MAX];
+    text_addf(out, "machine    %s (%s): %u x %s, %s and %s each\n", in->topology.name,
+              in->topology_name, in->fabric.gpu_count, in->device->name,
+              units_format_bytes(device_low(in->device->memory_B), memory),
+              units_format_rate(device_low(in->device->memory_Bps), bandwidth));
+    show_model(in, out);
+    show_workload(in, out);
+    show_limits(in, out);
+    show_price(in, out);
+    text_addf(out, "constants  %s\n", in->calib.name);
+}
+
+// ---- Headline
+
+static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
+    if (ranking->row_count == 0) {
+        text_addf(out, "no plan is feasible: %u considered, %u simulated\n",
+                  ranking->space.considered, ranking->simulated);
+        return;
+    }
+    const RankRow *best = &ranking->rows[0];
+    char label[PLAN_TEXT_MAX], rate[OUTPUT_NUMBER_MAX];
+    text_addf(out, "best: %s on %u of %u GPUs: %s tok/s/GPU", plan_label(&best->plan, label),
+              plan_gpus(&best->plan), in->fabric.gpu_count,
+              output_number(best->evaluation.tok_s_per_gpu, rate));
+    text_addf(out, ", %.2fx the median of %u simulated plans",
+              best->evaluation.tok_s_per_gpu / ranking->median_tok_s_per_gpu, ranking->simulated);
+    if (ranking->ties > 0)
+        text_addf(out, "; %u other plan%s with it", ranking->ties,
+                  ranking->ties == 1 ? " ties" : "s tie");
+    else if (ranking->row_count > 1)
+        text_add(out, "; no other plan ties with it");
+    text_add_char(out, '\n');
+}
+
+// ---- Table
+
+static void add_columns(Table *table) {
+    static const struct {
+        const char *header;
+        TableAlign align;
+    } columns[] = {
+        {"#", TABLE_RIGHT},         {"plan", TABLE_LEFT},        {"GPUs", TABLE_LEFT},
+        {"tok/s/GPU", TABLE_RIGHT}, {"tok/s/user", TABLE_RIGHT}, {"TTFT", TABLE_RIGHT},
+        {"bound", TABLE_RIGHT},     {"TPOT", TABLE_RIGHT},       {"bound", TABLE_RIGHT},
+        {"headroom", TABLE_RIGHT},  {"bottleneck", TABLE_LEFT},  {"confidence", TABLE_LEFT},
+        {"tie", TABLE_LEFT}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        table_column(table, columns[i].header, columns[i].align);
+}
+
+static void add_time(Table *table, Time ps) {
+    char text[UNITS_TEXT_MAX];
+    table_cell(table, units_format_time(ps, text));
+}
+
+static uint64_t headroom_B(const MemoryUse *use) {
+    return use->usable_B > use->total_B ? use->usable_B - use->total_B : 0;
+}
+
+static void add_row(Table *table, const RankRow *row, uint32_t number) {
+    const Evaluation *e = &row->evaluation;
+    char text[PLAN_TEXT_MAX], rate[OUTPUT_NUMBER_MAX], bytes[UNITS_TEXT_MAX];
+    table_cellf(table, "%u", number);
+    table_cell(table, plan_label(&row->plan, text));
+    table_cell(table, plan_gpu_product(&row->plan, text));
+    table_cell(table, output_number(e->tok_s_per_gpu, rate));
+    table_cell(table, output_number(e->tok_s_per_user, rate));
+    add_time(table, e->ttft_ps);
+    add_time(table, e->ttft_bound_ps);
+    add_time(table, e->tpot_ps);
+    add_time(table, e->tpot_bound_ps);
+    table_cell(table, units_format_bytes(headroom_B(&row->memory), bytes));
+    table_cell(table, evaluate_part_name(e->bottleneck));
+    table_cell(table, calib_provenance_names[e->confidence]);
+    table_cell(table, row->ties ? "=" : "");
+}
+
+static void show_table(const Ranking *ranking, uint32_t plans, Text *out) {
+    if (plans == 0) return;
+    Table table = {0};
+    add_columns(&table);
+    for (uint32_t i = 0; i < plans; i++) add_row(&table, &ranking->rows[i], i + 1);
+    text_add_char(out, '\n');
+    table_print(&table, out);
+    table_free(&table);
+    text_add_char(out, '\n');
+}
+
+static void show_meaning(const Inputs *in, Text *out) {
+    const Scenario *s = &in->scenario;
+    text_addf(out,
+              "closed loop of %" PRIu64 " equal requests: all are prefilled, then decode together "
+              "at their mean context of %" PRIu64 " tokens\n",
+              s->concurrency, s->isl + s->osl / 2);
+    text_addf(out,
+              "tok/s/GPU counts output tokens over all %u GPUs; TTFT is unloaded; nothing queues, "
+              "so there are no percentiles\n",
+              in->fabric.gpu_count);
+    text_addf(out,
+              "bound: roofline and narrowest links alone; = ties with the best (95 %% of %d draws "
+              "of the constants, seed %d)\n",
+              RANK_DRAWS, RANK_SEED);
+}
+
+// ---- Ledger
+
+static void show_ledger(const Space *space, Text *out) {
+    Table table = {0};
+    table_column(&table, "plans", TABLE_RIGHT);
+    table_column(&table, "not in the table because", TABLE_LEFT);
+    table_column(&table, "nearest miss", TABLE_LEFT);
+    for (uint32_t i = 0; i < space->ledger_count; i++) {
+        const LedgerRow *row = &space->ledger[i];
+        char label[PLAN_TEXT_MAX];
+        table_cellf(&table, "%u", row->count);
+        table_cellf(&table, "%s: %s", space_ledger_names[row->kind], row->reason);
+        table_cellf(&table, "%s: %s", plan_label(&row->nearest, label), row->nearest_text);
+    }
+    text_add_char(out, '\n');
+    if (space->ledger_count > 0) table_print(&table, out);
+    table_free(&table);
+}
+
+void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {
+    rank_show_inputs(inputs, out);
+    text_add_char(out, '\n');
+    show_headline(inputs, ranking, out);
+    show_table(ranking, plans, out);
+    if (plans > 0) show_meaning(inputs, out);
+    show_ledger(&ranking->space, out);
+    text_addf(out, "\n%u plans considered, %u simulated, %u feasible, %u shown\n",
+              ranking->space.considered, ranking->simulated, ranking->row_count, plans);
+}
+
+// ---- CSV
+
+static void add_csv_number(Table *table, double value) {
+    Text text = {0};
+    text_add_double(&text, value);
+    table_cell(table, text_string(&text));
+    text_free(&text);
+}
+
+static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
+    const Evaluation *e = &row->evaluation;
+    const double ps = 1e-12; // seconds in a picosecond
+    char text[PLAN_TEXT_MAX];
+    table_cellf(table, "%u", number);
+    table_cell(table, plan_label(&row->plan, text));
+    table_cellf(table, "%u", plan_gpus(&row->plan));
+    table_cell(table, plan_gpu_product(&row->plan, text));
+    add_csv_number(table, e->tok_s_per_gpu);
+    add_csv_number(table, e->tok_s_per_user);
+    add_csv_number(table, (double)e->ttft_ps * ps);
+    add_csv_number(table, (double)e->ttft_bound_ps * ps);
+    add_csv_number(table, (double)e->tpot_ps * ps);
+    add_csv_number(table, (double)e->tpot_bound_ps * ps);
+    table_cellf(table, "%" PRIu64, headroom_B(&row->memory));
+    table_cell(table, evaluate_part_name(e->bottleneck));
+    table_cell(table, calib_provenance_names[e->confidence]);
+    table_cell(table, row->ties ? "true" : "false");
+}
+
+void rank_show_csv(const Ranking *ranking, uint32_t plans, Text *out) {
+    static const char *const headers[] = {"rank",
+                                          "plan",
+                                          "gpus",
+                                          "gpu_product",
+                                          "output_tok_per_s_per_gpu",
+                                          "output_tok_per_s_per_user",
+                                          "ttft_s",
+                                          "ttft_lower_bound_s",
+                                          "tpot_s",
+                                          "tpot_lower_bound_s",
+                                          "memory_headroom_B",
+                                          "bottleneck",
+                                          "confidence",
+                                          "ties_with_best"};
+    Table table = {0};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        table_column(&table, headers[i], TABLE_LEFT);
+    for (uint32_t i = 0; i < plans; i++) add_csv_row(&table, &ranking->rows[i], i + 1);
+    table_print_csv(&table, out);
+    table_free(&table);
+}

@@ -1,0 +1,115 @@
+// State of a running simulation: submissions, members, meetings, events. Internal to sim/.
+#ifndef SIM_ENGINE_H
+#define SIM_ENGINE_H
+
+#include "sim/cursor.h"
+#include "sim/sim.h"
+#include "sim/traffic.h"
+
+typedef enum StreamState { STREAM_BLOCKED, STREAM_RUNNING, STREAM_ENDED } StreamState;
+
+typedef struct Stream {
+    Cursor cursor;
+    OpId op;
+    StreamState state;
+    Time started; // of the running operation
+} Stream;
+
+// One role (folded) or one rank (expanded).
+typedef struct Member {
+    RoleId role;
+    uint32_t index; // in the role's set; 0 when folded
+    Stream streams[SCHEDULE_STREAMS_MAX];
+    uint32_t *done; // instances ended, [op_count]
+    Time accounted, end;
+    TimeShare share;
+} Member;
+
+typedef enum MeetingPhase { MEETING_IDLE, MEETING_LATENCY, MEETING_MOVING } MeetingPhase;
+
+typedef struct Participant {
+    uint32_t member;
+    OpId op;
+    uint32_t pending; // flows of the present step that touch it
+    bool is_in;       // has arrived and not yet left
+} Participant;
+
+// Where the members of a collective, or a sender and its receiver, come together. Instances follow
+// one another.
+typedef struct Meeting {
+    OpId op; // a collective's of any member, or the SEND
+    Traffic traffic;
+    Participant *participants;
+    uint32_t participant_count, arrived;
+    uint32_t step, repeats_left, pending;
+    uint32_t first_tag;
+    uint32_t delivered, received; // SEND: instances that came, that were taken
+    MeetingPhase phase;
+    Time fixed_ps, step_ps, hardware_ps; // parts of the present latency, for the account
+} Meeting;
+
+typedef struct Submission {
+    const Schedule *schedule; // borrowed
+    StepShape shape;
+    Load load; // the value, its rows borrowed
+    SimOptions options;
+    Time when;
+    Arena arena;
+    TrafficContext traffic;
+    Program program;
+    Member *members;
+    uint32_t member_count, running; // members that have not ended
+    Meeting *meetings;
+    uint32_t meeting_count;
+    uint32_t *first_meeting; // [op_count]: meeting of member 0 / group 0, or SCHEDULE_NONE
+    Price *prices;           // [op_count]
+    OpTotal *totals;         // [member_count][op_count]
+    Time *rounds;            // [passes of the last role]
+    uint32_t round_count;
+    Span *spans;
+    uint64_t span_count, span_capacity;
+    Time end;
+} Submission;
+
+typedef enum EventKind { EVENT_ENTER, EVENT_COMPUTED, EVENT_PASSED, EVENT_LAUNCH } EventKind;
+
+typedef struct Event {
+    Time time;
+    uint64_t sequence;
+    EventKind kind;
+    uint32_t submission, index, stream; // member and stream, or meeting
+    Time hardware_ps;                   // LAUNCH: flows of this latency start
+} Event;
+
+typedef struct TagOwner {
+    uint32_t submission, meeting;
+} TagOwner;
+
+struct Sim {
+    const Fabric *fabric;
+    const PriceModel *model;
+    Net net;
+    Submission **submissions;
+    uint32_t submission_count, submission_capacity;
+    Event *heap;
+    uint32_t heap_count, heap_capacity;
+    uint64_t sequence, events;
+    TagOwner *tags; // owner of every flow of every meeting
+    uint32_t tag_count, tag_capacity;
+    Time now;
+    SimForm form; // of all submissions; SIM_AUTO before the first
+};
+
+// Builds members and meetings (engine_build.c).
+bool engine_build(Sim *sim, Submission *submission, Err *err);
+void engine_free(Submission *submission);
+// The meeting of a communication operation for a member.
+Meeting *engine_meeting(Submission *submission, const Member *member, OpId op);
+
+void engine_push(Sim *sim, const Event *event);
+bool engine_pop(Sim *sim, Event *out); // earliest first, then in order of pushing
+
+// Charges the time since the last call to what the member was doing (engine_account.c).
+void engine_account(Submission *submission, uint32_t member, Time now);
+
+#endif

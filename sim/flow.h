@@ -1,0 +1,67 @@
+// Concurrent transfers share links max-min fairly, in exact arithmetic.
+//
+// A flow is a class of `equal` transfers that start together and are alike in everything. A
+// resource is a class of alike links. An edge says how much of the flow's rate one link of the
+// resource carries: coefficient / scale. Constraint of a resource: sum over flows of rate *
+// coefficient / scale <= capacity. Every flow gets as much as any other that shares its bottleneck.
+#ifndef SIM_FLOW_H
+#define SIM_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/units.h"
+#include "model/base/wide.h"
+
+typedef uint32_t ResourceId;
+typedef uint32_t FlowId;
+#define FLOW_NONE UINT32_MAX
+
+typedef struct FlowEdge {
+    ResourceId resource;
+    uint64_t coefficient;
+} FlowEdge;
+
+typedef struct Flow {
+    const FlowEdge *edges; // borrowed while the flow is active
+    uint32_t edge_count;
+    uint32_t tag;         // the caller's
+    uint64_t scale;       // of the coefficients
+    uint64_t rate;        // of one transfer, in 2^-20 B/s; 0 until the first solve
+    Wide remaining;       // of one transfer, in 2^-20 * 10^-12 B, at `updated`
+    Time updated, finish; // finish is TIME_MAX until a rate is known
+} Flow;
+
+// A zeroed FlowNet is empty.
+typedef struct FlowNet {
+    uint64_t *capacity_Bps; // [resource_count]
+    uint32_t resource_count, resource_capacity;
+    Flow *flows; // active ones, in order of start
+    uint32_t flow_count, flow_capacity;
+    uint64_t scale;        // common multiple of the scales of all flows so far
+    bool is_stale;         // flows came or went since the last solve
+    struct FlowWork *work; // of the solver
+    uint64_t solves;
+} FlowNet;
+
+ResourceId flow_add_resource(FlowNet *net, uint64_t capacity_Bps);
+
+// A transfer of `bytes` begins at `now`. Without edges it ends at once. False when the exact
+// arithmetic cannot hold the numbers: over 2^43 B/s, a scale beyond 2^20, more than 2^62 bytes.
+bool flow_start(FlowNet *net, const FlowEdge *edges, uint32_t edge_count, uint64_t scale,
+                uint64_t bytes, uint32_t tag, Time now);
+
+// Gives every active flow its rate from `now` on. Call once after all starts and ends of an
+// instant.
+void flow_solve(FlowNet *net, Time now);
+
+// When the next flow ends; TIME_MAX when none does.
+Time flow_next(const FlowNet *net);
+
+// Removes one flow that ends at or before `now`, the earliest started first, and gives its tag;
+// false when there is none.
+bool flow_take(FlowNet *net, Time now, uint32_t *out_tag);
+
+void flow_free(FlowNet *net);
+
+#endif

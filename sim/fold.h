@@ -1,0 +1,76 @@
+// Symmetry of placements: which links carry equal load when alike ranks send alike transfers over a
+// uniform fabric, found without looking at every rank.
+#ifndef SIM_FOLD_H
+#define SIM_FOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/machine/fabric.h"
+#include "model/plan/schedule.h"
+
+// Values that one digit of a GPU index takes, as a two-level pattern.
+typedef RankSet DigitSet;
+
+// The GPUs of a role as a product of digit sets: every combination occurs.
+typedef struct Box {
+    uint32_t digit_count;
+    DigitSet sets[FABRIC_DIGITS_MAX];
+} Box;
+
+// False (with the reason) when the set is no product over the digits of the shape.
+bool fold_box(const FabricShape *shape, const RankSet *ranks, uint32_t first_gpu, Box *out,
+              Err *err);
+
+// How sources and destinations are paired: all pairs of a kind, or one destination for each source.
+typedef enum FoldPairing { FOLD_ALL_PAIRS, FOLD_ONE_TO_ONE } FoldPairing;
+
+// On which of its endpoints' digits the identity of a link depends.
+typedef enum FoldDependence {
+    FOLD_NEITHER,
+    FOLD_SOURCE,
+    FOLD_DESTINATION,
+    FOLD_BOTH
+} FoldDependence;
+
+// A class of alike links: `base` is the member at digit 0 of all digits that matter; the others are
+// reached by the values in `sets`.
+typedef struct LinkOrbit {
+    LinkId base;
+    uint32_t digit_count;
+    FoldDependence depends[FABRIC_DIGITS_MAX];
+    DigitSet sets[FABRIC_DIGITS_MAX]; // zeroed where the digit does not matter
+    uint64_t size;                    // links in it
+} LinkOrbit;
+
+bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b);
+// True when the two share links without being equal: then the placement cannot be folded.
+bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b);
+
+typedef struct FoldEdge {
+    LinkOrbit orbit;
+    uint64_t coefficient; // load of all `flows` on ONE link of the orbit, in 1 / FoldRoute.scale
+} FoldEdge;
+
+typedef struct FoldRoute {
+    FoldEdge *edges; // heap
+    uint32_t count, capacity;
+    uint64_t scale;
+    Route actual; // the route of the representative pair: latency, classes
+} FoldRoute;
+
+// The links of `flows` transfers between the boxes, like the one from GPU `from` to GPU `to`.
+// Refused when the load is not even.
+bool fold_route(const Fabric *fabric, uint32_t from, uint32_t to, const Box *from_box,
+                const Box *to_box, FoldPairing pairing, uint64_t flows, FoldRoute *out, Err *err);
+void fold_route_free(FoldRoute *route);
+
+// Digits of a GPU index, most significant first.
+void fold_digits(const FabricShape *shape, uint32_t gpu, uint32_t *digits);
+
+// True when every number divides or is divided by every other: nested blocks, so that all ranks of
+// a role see their peers alike.
+bool fold_is_chain(const uint32_t *numbers, uint32_t count);
+
+#endif

@@ -1,0 +1,371 @@
+// Simulates the steps of a plan and adds them up to the figures that people compare.
+//
+// Prefill. A prompt longer than scenario.prefill_chunk passes in chunks that differ in how much is
+// cached before them. Chunk by chunk the time is close to linear in that (prices are the larger of
+// linear terms), so that of many full chunks SAMPLES are simulated and the others lie on the lines
+// between them; the left-over chunk is simulated too. Chunks follow each other through the stages:
+// with I the distance between two passes of a chunk and L its way through all stages, all chunks
+// take sum(I) + max(L - I), which is exact when the stages take equal time (the proportionate flow
+// shop: Pinedo, "Scheduling", chapter 6). Prompts shorter than a chunk share a step when throughput
+// counts, and have it for themselves when latency does.
+//
+// Decode. The micro-batches go round a few times; the last round is the steady one.
+//
+// Invariants: parts add up to the time that they explain; a bound never exceeds its time; the
+// result depends on the inputs alone.
+#include "sim/search/evaluate.h"
+
+#include "model/base/num.h"
+#include "model/base/wide.h"
+#include "model/plan/lower.h"
+
+#define SAMPLES 4     // full chunks simulated at most: ends and thirds; the rest is interpolated
+#define PS      1e-12 // seconds in a picosecond
+
+// One simulated step, in picoseconds.
+typedef struct StepTime {
+    double latency,
+        interval; // the first pass through all stages; between two passes in steady state
+    double latency_bound, interval_bound; // lower bounds of both
+    EvaluateParts parts;                  // of the interval, seconds
+} StepTime;
+
+// All steps of one prompt.
+typedef struct PromptTime {
+    double intervals, overhang; // sum(I), max(L - I)
+    double interval_bounds, overhang_bound;
+    EvaluateParts parts;
+} PromptTime;
+
+typedef struct Run {
+    const EvaluateInput *input;
+    const Pool *pool;
+    Evaluation *evaluation; // collects events, digests and kept phases
+    Schedule schedule;      // of the phase at hand
+    uint32_t lag;           // passes from one to the next of the same micro-batch
+} Run;
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+// ---- One step
+
+// Work of one pass of a member by its longest stream: nothing on a stream runs beside itself.
+static double member_bound(const Timeline *timeline, const Schedule *schedule, uint32_t member,
+                           const Role *role) {
+    double sum[SCHEDULE_STREAMS_MAX] = {0}, longest = 0;
+    const OpTotal *totals = &timeline->totals[(size_t)member * timeline->op_count];
+    for (OpId op = 0; op < timeline->op_count; op++)
+        sum[schedule->ops[op].stream] += (double)totals[op].bound_ps;
+    for (uint32_t i = 0; i < schedule->stream_count; i++) longest = larger(longest, sum[i]);
+    return longest / role->passes;
+}
+
+// A step passes all stages, and no two micro-batches are in one stage at the same time.
+static void bound_step(const Run *run, const Timeline *timeline, StepTime *step) {
+    double slowest = 0, sum = 0;
+    uint32_t stage_ranks = pool_stage_ranks(run->pool);
+    for (uint32_t stage = 0; stage < run->pool->pp; stage++) {
+        double longest = 0;
+        for (uint32_t member = 0; member < timeline->member_count; member++) {
+            uint32_t id = timeline->folded ? member : schedule_role_of(&run->schedule, member);
+            const Role *role = &run->schedule.roles[id];
+            if (role->ranks.first / stage_ranks % run->pool->pp != stage) continue;
+            longest = larger(longest, member_bound(timeline, &run->schedule, member, role));
+        }
+        sum += longest;
+        slowest = larger(slowest, longest);
+    }
+    step->latency_bound = sum;
+    step->interval_bound = slowest * run->lag;
+}
+
+static void scale_parts(const TimeShare *share, double scale, EvaluateParts *parts) {
+    for (uint32_t i = 0; i < CALIB_COUNT; i++)
+        parts->part_s[i] = (double)share->param_ps[i] * scale * PS;
+    parts->part_s[EVALUATE_WAIT] = (double)share->wait_ps * scale * PS;
+    parts->part_s[EVALUATE_LATENCY] = (double)share->latency_ps * scale * PS;
+}
+
+static void read_step(const Run *run, const Timeline *timeline, StepTime *step) {
+    const Time *ends = timeline->round_ps;
+    uint32_t last = timeline->round_count - 1;
+    step->latency = (double)ends[0];
+    step->interval = (double)(last >= run->lag ? ends[last] - ends[last - run->lag] : ends[last]);
+    scale_parts(&timeline->share, step->interval / (double)timeline->end_ps, &step->parts);
+    bound_step(run, timeline, step);
+}
+
+// Simulates the schedule of the run for a shape. With `keep`, the timeline stays there.
+static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep, StepTime *step,
+                          Err *err) {
+    const EvaluateInput *input = run->input;
+    SimOptions options = {.form = input->form,
+                          .first_gpu = run->pool->first_gpu,
+                          .keep_spans = keep != NULL && input->keep_spans};
+    Load load = load_uniform();
+    Timeline timeline = {0};
+    bool done = sim_run(input->fabric, input->model, &run->schedule, shape, &load, &options,
+                        &timeline, err);
+    load_free(&load);
+    if (!done) return false;
+    read_step(run, &timeline, step);
+    run->evaluation->events += timeline.events;
+    run->evaluation->timelines = hash_u64(run->evaluation->timelines, timeline_digest(&timeline));
+    if (keep != NULL) {
+        keep->shape = *shape;
+        keep->timeline = timeline;
+    } else {
+        timeline_free(&timeline);
+    }
+    return true;
+}
+
+// ---- Prefill
+
+static void add_parts(EvaluateParts *sum, double times, const EvaluateParts *parts) {
+    for (uint32_t i = 0; i < EVALUATE_PARTS; i++) sum->part_s[i] += times * parts->part_s[i];
+}
+
+// Adds the steps a, and count - 1 more that follow on the straight line to b, which is not added.
+static void add_line(PromptTime *sum, const StepTime *a, const StepTime *b, uint64_t count) {
+    double n = (double)count, of_b = (n - 1) / 2, of_a = n - of_b;
+    sum->intervals += of_a * a->interval + of_b * b->interval;
+    sum->interval_bounds += of_a * a->interval_bound + of_b * b->interval_bound;
+    add_parts(&sum->parts, of_a, &a->parts);
+    add_parts(&sum->parts, of_b, &b->parts);
+    sum->overhang = larger(sum->overhang, a->latency - a->interval);
+    sum->overhang_bound = larger(sum->overhang_bound, a->latency_bound - a->interval_bound);
+}
+
+static void add_step(PromptTime *sum, const StepTime *step) {
+    add_line(sum, step, step, 1);
+}
+
+// Full chunks number 0 .. count - 1 of a prompt.
+static bool run_full_chunks(Run *run, uint64_t chunk, uint64_t count, PromptTime *sum, Err *err) {
+    uint64_t samples = count < SAMPLES ? count : SAMPLES, before = 0;
+    StepTime step, last = {0};
+    for (uint64_t i = 0; i < samples; i++) {
+        uint64_t index = samples == 1 ? 0 : wide_mul_div(i, count - 1, samples - 1);
+        StepShape shape = step_shape_prefill(chunk, index * chunk);
+        bool is_last = i == samples - 1;
+        EvaluatePhase *keep =
+            is_last && run->input->keep_phases ? &run->evaluation->prefill_phase : NULL;
+        if (!simulate_step(run, &shape, keep, &step, err)) return false;
+        if (i > 0) add_line(sum, &last, &step, index - before);
+        if (is_last) add_step(sum, &step);
+        last = step;
+        before = index;
+    }
+    return true;
+}
+
+static bool run_prompt(Run *run, PromptTime *sum, Err *err) {
+    const Scenario *scenario = run->input->scenario;
+    uint64_t chunk =
+        scenario->prefill_chunk < scenario->isl ? scenario->prefill_chunk : scenario->isl;
+    uint64_t full = scenario->isl / chunk, rest = scenario->isl % chunk;
+    if (!run_full_chunks(run, chunk, full, sum, err)) return false;
+    if (rest == 0) return true;
+    StepTime step;
+    StepShape shape = step_shape_prefill(rest, full * chunk);
+    if (!simulate_step(run, &shape, NULL, &step, err)) return false;
+    add_step(sum, &step);
+    return true;
+}
+
+// `prompts` whole prompts in one step.
+static bool run_packed(Run *run, uint64_t prompts, StepTime *step, Err *err) {
+    StepShape shape = step_shape_prefill(run->input->scenario->isl, 0);
+    shape.tokens *= prompts;
+    shape.sequences *= prompts;
+    shape.kv_tokens *= prompts;
+    shape.qk_pairs *= prompts;
+    return simulate_step(run, &shape, NULL, step, err);
+}
+
+// Prefill of all sequences of an attention-DP rank, as many prompts in a step as a chunk holds.
+static bool run_refill(Run *run, const PromptTime *prompt, uint64_t sequences, Err *err) {
+    const Scenario *scenario = run->input->scenario;
+    Evaluation *out = run->evaluation;
+    uint64_t prompts = scenario->prefill_chunk / scenario->isl;
+    double intervals = 0;
+    if (prompts > sequences) prompts = sequences;
+    if (prompts <= 1) {
+        intervals = (double)sequences * prompt->intervals;
+        add_parts(&out->prefill, (double)sequences, &prompt->parts);
+    } else {
+        StepTime step;
+        if (!run_packed(run, prompts, &step, err)) return false;
+        uint64_t steps = sequences / prompts, rest = sequences % prompts;
+        intervals = (double)steps * step.interval;
+        add_parts(&out->prefill, (double)steps, &step.parts);
+        if (rest > 0) {
+            if (!run_packed(run, rest, &step, err)) return false;
+            intervals += step.interval;
+            add_parts(&out->prefill, 1, &step.parts);
+        }
+    }
+    out->prefill_ps = num_round(intervals);
+    return true;
+}
+
+static bool evaluate_prefill(Run *run, const Plan *plan, uint64_t sequences, Err *err) {
+    // a second pass shows the distance between passes when there is more than one stage
+    run->lag = 1;
+    lower_plan(plan, 0, run->input->arch, PHASE_PREFILL, run->pool->pp > 1 ? 2 : 1, &run->schedule);
+    PromptTime prompt = {0};
+    if (!run_prompt(run, &prompt, err) || !run_refill(run, &prompt, sequences, err)) return false;
+    run->evaluation->ttft_ps = num_round(prompt.intervals + prompt.overhang);
+    run->evaluation->ttft_bound_ps = num_round(prompt.interval_bounds + prompt.overhang_bound);
+    return true;
+}
+
+// ---- Decode
+
+static bool evaluate_decode(Run *run, const Plan *plan, uint64_t sequences, Err *err) {
+    const Scenario *scenario = run->input->scenario;
+    Evaluation *out = run->evaluation;
+    // one round fills the pipeline; with several stages one more settles it
+    run->lag = run->pool->micro_batches;
+    lower_plan(plan, 0, run->input->arch, PHASE_DECODE, run->pool->pp > 1 ? 3 : 2, &run->schedule);
+    StepShape shape = step_shape_decode(sequences, scenario->isl + scenario->osl / 2);
+    StepTime step;
+    EvaluatePhase *keep = run->input->keep_phases ? &out->decode_phase : NULL;
+    if (!simulate_step(run, &shape, keep, &step, err)) return false;
+    out->tpot_ps = num_round(step.interval);
+    out->tpot_bound_ps = num_round(larger(step.interval_bound, step.latency_bound));
+    out->decode = step.parts;
+    return true;
+}
+
+// ---- Figures
+
+static uint32_t largest_part(const EvaluateParts *parts) {
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < EVALUATE_PARTS; i++)
+        if (parts->part_s[i] > parts->part_s[largest]) largest = i;
+    return largest;
+}
+
+static Provenance weakest(const EvaluateParts *parts, const Calib *calib) {
+    Provenance weakest = (Provenance)0;
+    for (uint32_t i = 0; i < CALIB_COUNT; i++)
+        if (parts->part_s[i] > 0 && calib->values[i].provenance > weakest)
+            weakest = calib->values[i].provenance;
+    return weakest;
+}
+
+static void add_up(const EvaluateInput *input, const Pool *pool, uint64_t sequences,
+                   Evaluation *out) {
+    const Scenario *scenario = input->scenario;
+    double slots = (double)pool->replicas * pool->dp * pool->micro_batches * (double)sequences;
+    double gpus = input->fabric->gpu_count, answers = (double)(scenario->osl - 1);
+    double cycle_s = ((double)out->prefill_ps + answers * (double)out->tpot_ps) * PS;
+    out->requests = slots < (double)scenario->concurrency ? (uint64_t)slots : scenario->concurrency;
+    out->output_tok_s = (double)out->requests * (double)scenario->osl / cycle_s;
+    out->tok_s_per_gpu = out->output_tok_s / gpus;
+    out->tok_s_per_user = 1 / ((double)out->tpot_ps * PS);
+    double usd_per_s = (double)scenario->price_uusd_per_gpu_hour * 1e-6 * gpus / 3600;
+    out->usd_per_mtok = usd_per_s / out->output_tok_s * 1e6;
+    out->cycle = out->prefill;
+    add_parts(&out->cycle, answers, &out->decode);
+    out->bottleneck = largest_part(&out->decode);
+    out->confidence = weakest(&out->cycle, input->model->calib);
+}
+
+// The schedule goes to the kept phase, or is freed.
+static void end_phase(Run *run, EvaluatePhase *phase) {
+    if (run->input->keep_phases)
+        phase->schedule = run->schedule;
+    else
+        schedule_free(&run->schedule);
+    run->schedule = (Schedule){0};
+}
+
+bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
+                   Evaluation *out, Err *err) {
+    Evaluation evaluation = {.timelines = HASH_START, .has_phases = input->keep_phases};
+    const Pool *pool = &plan->pools[0];
+    Run run = {.input = input, .pool = pool, .evaluation = &evaluation};
+    bool done = evaluate_prefill(&run, plan, sequences * pool->micro_batches, err);
+    end_phase(&run, &evaluation.prefill_phase);
+    if (done) {
+        done = evaluate_decode(&run, plan, sequences, err);
+        end_phase(&run, &evaluation.decode_phase);
+    }
+    if (!done) {
+        evaluate_free(&evaluation);
+        return false;
+    }
+    add_up(input, pool, sequences, &evaluation);
+    *out = evaluation;
+    return true;
+}
+
+static void free_phase(EvaluatePhase *phase) {
+    schedule_free(&phase->schedule);
+    timeline_free(&phase->timeline);
+}
+
+void evaluate_free(Evaluation *evaluation) {
+    free_phase(&evaluation->prefill_phase);
+    free_phase(&evaluation->decode_phase);
+    *evaluation = (Evaluation){0};
+}
+
+uint64_t evaluate_sequences(const Plan *plan, const Scenario *scenario) {
+    const Pool *pool = &plan->pools[0];
+    uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
+    return divide_up(scenario->concurrency, slots);
+}
+
+// ---- Draws
+
+void evaluate_draw(const Calib *calib, uint64_t seed, uint32_t draw, EvaluateParts *factors) {
+    for (uint32_t i = 0; i < CALIB_COUNT; i++)
+        factors->part_s[i] = calib_draw(calib, (CalibParam)i, seed, draw);
+    factors->part_s[EVALUATE_WAIT] = factors->part_s[EVALUATE_LATENCY] = 1;
+}
+
+double evaluate_drawn_cycle_s(const Evaluation *evaluation, const EvaluateParts *factors) {
+    const double *part_s = evaluation->cycle.part_s;
+    double busy_s = 0, drawn_s = 0;
+    for (uint32_t i = 0; i < EVALUATE_PARTS; i++) {
+        if (i == EVALUATE_WAIT) continue;
+        busy_s += part_s[i];
+        drawn_s += part_s[i] * factors->part_s[i];
+    }
+    if (busy_s <= 0) return part_s[EVALUATE_WAIT];
+    return drawn_s + part_s[EVALUATE_WAIT] * drawn_s / busy_s;
+}
+
+const char *evaluate_part_name(uint32_t part) {
+    static const char *const names[EVALUATE_PARTS] = {
+        [CALIB_GEMM_BF16] = "compute bf16",
+        [CALIB_GEMM_FP8] = "compute fp8",
+        [CALIB_GEMM_FP4] = "compute fp4",
+        [CALIB_ATTENTION] = "attention compute",
+        [CALIB_MEMORY] = "memory bandwidth",
+        [CALIB_KERNEL] = "kernel overhead",
+        [CALIB_NVLINK] = "nvlink bandwidth",
+        [CALIB_C2C] = "c2c bandwidth",
+        [CALIB_PCIE] = "pcie bandwidth",
+        [CALIB_IB] = "infiniband bandwidth",
+        [CALIB_ETH] = "ethernet bandwidth",
+        [CALIB_NVLINK_STEP] = "nvlink step overhead",
+        [CALIB_PCIE_STEP] = "pcie step overhead",
+        [CALIB_NET_STEP] = "network step overhead",
+        [CALIB_COLLECTIVE] = "collective overhead",
+        [CALIB_STEP_OVERHEAD] = "engine overhead",
+        [EVALUATE_WAIT] = "waiting",
+        [EVALUATE_LATENCY] = "wire latency",
+    };
+    return names[part];
+}

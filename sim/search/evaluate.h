@@ -1,0 +1,90 @@
+// One plan, simulated: prefill and decode, and the figures of the table.
+//
+// Workload: a closed loop of equal requests. Every attention-DP rank holds `sequences` sequences
+// per micro-batch; all are prefilled, then all decode together at the mean context isl + osl / 2,
+// and again. Nothing queues, so there are no percentiles.
+#ifndef SIM_SEARCH_EVALUATE_H
+#define SIM_SEARCH_EVALUATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/cost/price.h"
+#include "model/machine/fabric.h"
+#include "model/moe/arch.h"
+#include "model/plan/memory.h"
+#include "model/plan/plan.h"
+#include "model/plan/scenario.h"
+#include "model/plan/schedule.h"
+#include "model/report/timeline.h"
+#include "sim/sim.h"
+
+// What time goes to: the constants of the price model, then idle time and the latency of wires.
+enum { EVALUATE_WAIT = CALIB_COUNT, EVALUATE_LATENCY, EVALUATE_PARTS };
+
+// Seconds by part.
+typedef struct EvaluateParts {
+    double part_s[EVALUATE_PARTS];
+} EvaluateParts;
+
+// A simulated phase that was kept: the schedule, what ran, and for which shape.
+typedef struct EvaluatePhase {
+    Schedule schedule;
+    StepShape shape;
+    Timeline timeline;
+} EvaluatePhase;
+
+typedef struct Evaluation {
+    Time ttft_ps; // unloaded: one prompt on every attention-DP rank at once, all its chunks through
+                  // all stages, the head and sampling of the last one included
+    Time tpot_ps; // steady decode step: from the end of the last but one round of all micro-batches
+                  // to the end of the last
+    Time ttft_bound_ps, tpot_bound_ps; // lower bounds: roofline and narrowest links, no
+                                       // efficiencies, no fixed costs
+    Time prefill_ps;      // of a closed-loop cycle: until all sequences of an attention-DP rank are
+                          // prefilled
+    uint64_t requests;    // in flight: the concurrency, not the batch rounded up to equal ranks
+    double output_tok_s;  // whole machine: requests x osl / (prefill_ps + (osl - 1) x tpot_ps)
+    double tok_s_per_gpu; // of all GPUs of the machine, idle ones too: what ranks plans
+    double tok_s_per_user; // 1 / tpot
+    double usd_per_mtok;   // price of a million output tokens; 0 when the price of a GPU is unknown
+    EvaluateParts prefill, decode; // prefill_ps and tpot_ps by what governs them
+    EvaluateParts cycle;           // prefill + (osl - 1) x decode
+    uint32_t bottleneck;           // part with the largest share of a decode step
+    Provenance confidence;         // weakest among the constants that carry time in the cycle
+    uint64_t events;               // of the simulator, all runs together
+    Digest timelines;              // of all runs, in order
+    bool has_phases;               // kept when asked for
+    EvaluatePhase prefill_phase;   // the last full chunk of the prompt
+    EvaluatePhase decode_phase;
+} Evaluation;
+
+typedef struct EvaluateInput {
+    const Fabric *fabric;
+    const Arch *arch;
+    const PriceModel *model;
+    const Scenario *scenario;
+    SimForm form;
+    bool keep_phases, keep_spans;
+} EvaluateInput;
+
+// `sequences` per attention-DP rank and micro-batch. *out is freed by evaluate_free.
+bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
+                   Evaluation *out, Err *err);
+void evaluate_free(Evaluation *evaluation);
+
+// Sequences per attention-DP rank and micro-batch that serve the concurrency, rounded up.
+uint64_t evaluate_sequences(const Plan *plan, const Scenario *scenario);
+
+// Factors of one draw of all constants, the same for every plan; waiting and latency keep 1.
+void evaluate_draw(const Calib *calib, uint64_t seed, uint32_t draw, EvaluateParts *factors);
+
+// Length of the cycle when each part is scaled by its factor (first order); waiting scales like the
+// rest.
+double evaluate_drawn_cycle_s(const Evaluation *evaluation, const EvaluateParts *factors);
+
+// "memory bandwidth", "compute fp8", "nvlink bandwidth", "waiting", ... for tables.
+const char *evaluate_part_name(uint32_t part);
+
+#endif

@@ -1,0 +1,489 @@
+// The event loop.
+//
+// All events of one instant are applied before rates change: compute that ends, transfers that end,
+// operations that thereby start. Only then are the rates solved and the clock moved to the next end
+// or event. Streams do not arbitrate: an operation starts when its own conditions hold, so the
+// order inside an instant has no effect on times.
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/base/num.h"
+#include "sim/engine.h"
+
+Sim *sim_open(const Fabric *fabric, const PriceModel *model) {
+    Sim *sim = mem_alloc(1, sizeof *sim);
+    *sim = (Sim){.fabric = fabric, .model = model};
+    net_init(&sim->net, fabric, model->calib);
+    return sim;
+}
+
+void sim_close(Sim *sim) {
+    if (!sim) return;
+    for (uint32_t i = 0; i < sim->submission_count; i++) {
+        engine_free(sim->submissions[i]);
+        mem_free(sim->submissions[i]);
+    }
+    mem_free(sim->submissions);
+    mem_free(sim->heap);
+    mem_free(sim->tags);
+    net_free(&sim->net);
+    mem_free(sim);
+}
+
+static bool is_before(const Event *a, const Event *b) {
+    return a->time != b->time ? a->time < b->time : a->sequence < b->sequence;
+}
+
+void engine_push(Sim *sim, const Event *event) {
+    sim->heap = mem_grow(sim->heap, &sim->heap_capacity, sim->heap_count + 1, sizeof *sim->heap);
+    Event added = *event;
+    added.sequence = sim->sequence++;
+    uint32_t at = sim->heap_count++;
+    for (; at > 0 && is_before(&added, &sim->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        sim->heap[at] = sim->heap[(at - 1) / 2];
+    sim->heap[at] = added;
+}
+
+bool engine_pop(Sim *sim, Event *out) {
+    if (sim->heap_count == 0) return false;
+    *out = sim->heap[0];
+    Event last = sim->heap[--sim->heap_count];
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < sim->heap_count; at = child) {
+        if (child + 1 < sim->heap_count && is_before(&sim->heap[child + 1], &sim->heap[child]))
+            child++;
+        if (!is_before(&sim->heap[child], &last)) break;
+        sim->heap[at] = sim->heap[child];
+    }
+    sim->heap[at] = last;
+    sim->events++;
+    return true;
+}
+
+static Time param_ps(const Sim *sim, CalibParam param) {
+    return num_round(sim->model->calib->values[param].value * (double)PS_PER_SECOND);
+}
+
+static void keep_span(Submission *submission, uint32_t member, const Stream *stream, Time now) {
+    if (submission->span_count == submission->span_capacity) {
+        submission->span_capacity =
+            submission->span_capacity ? 2 * submission->span_capacity : 1024;
+        submission->spans = mem_realloc(submission->spans, (size_t)submission->span_capacity,
+                                        sizeof *submission->spans);
+    }
+    submission->spans[submission->span_count++] = (Span){.op = stream->op,
+                                                         .member = member,
+                                                         .pass = stream->cursor.pass,
+                                                         .iteration = stream->cursor.iteration,
+                                                         .start_ps = stream->started,
+                                                         .end_ps = now};
+}
+
+static bool is_ready(const Submission *submission, const Member *member, const Stream *stream) {
+    const Op *op = &submission->schedule->ops[stream->op];
+    for (uint32_t i = 0; i < op->wait_count; i++) {
+        OpId on = submission->schedule->waits[op->first_wait + i];
+        if (member->done[on] < cursor_required(&stream->cursor, &submission->program, on))
+            return false;
+    }
+    return true;
+}
+
+static void start_step(Sim *sim, uint32_t s, uint32_t m, bool is_first);
+
+static void post(Sim *sim, EventKind kind, uint32_t s, uint32_t index, uint32_t stream, Time time) {
+    engine_push(
+        sim,
+        &(Event){.time = time, .kind = kind, .submission = s, .index = index, .stream = stream});
+}
+
+static Participant *find_participant(Meeting *meeting, uint32_t member, OpId op) {
+    for (uint32_t i = 0; i < meeting->participant_count; i++)
+        if (meeting->participants[i].member == member && meeting->participants[i].op == op)
+            return &meeting->participants[i];
+    assert(false && "a member of no meeting");
+    return NULL;
+}
+
+static void account_all(Submission *submission, const Meeting *meeting, Time now) {
+    for (uint32_t i = 0; i < meeting->participant_count; i++)
+        engine_account(submission, meeting->participants[i].member, now);
+}
+
+static void enter_collective(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
+    Submission *submission = sim->submissions[s];
+    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
+    if (meeting->traffic.step_count == 0) {
+        post(sim, EVENT_COMPUTED, s, member, stream->cursor.stream, sim->now);
+        return;
+    }
+    find_participant(meeting, member, stream->op)->is_in = true;
+    if (++meeting->arrived < meeting->participant_count) return;
+    meeting->arrived = 0;
+    meeting->step = 0;
+    meeting->repeats_left = meeting->traffic.steps[0].repeat;
+    start_step(sim, s, (uint32_t)(meeting - submission->meetings), true);
+}
+
+static void enter_send(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
+    Submission *submission = sim->submissions[s];
+    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
+    meeting->participants[0].is_in = true;
+    meeting->step = 0;
+    meeting->repeats_left = 1;
+    start_step(sim, s, (uint32_t)(meeting - submission->meetings), true);
+}
+
+// A receive needs the instance of `lag` passes earlier; before that the data is there already.
+static bool has_come(const Submission *submission, const Meeting *meeting, OpId receive) {
+    uint32_t lag = submission->schedule->ops[receive].comm.lag;
+    return meeting->received < lag || meeting->delivered > meeting->received - lag;
+}
+
+static void enter_receive(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
+    Submission *submission = sim->submissions[s];
+    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
+    if (!has_come(submission, meeting, stream->op)) {
+        meeting->participants[1].is_in = true;
+        return;
+    }
+    meeting->received++;
+    post(sim, EVENT_COMPUTED, s, member, stream->cursor.stream, sim->now);
+}
+
+static void try_stream(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
+    Submission *submission = sim->submissions[s];
+    Member *m = &submission->members[member];
+    Stream *stream = &m->streams[at];
+    if (stream->state != STREAM_BLOCKED || !is_ready(submission, m, stream)) return;
+    engine_account(submission, member, sim->now);
+    stream->state = STREAM_RUNNING;
+    stream->started = sim->now;
+    switch (submission->schedule->ops[stream->op].kind) {
+    case OP_GEMM:
+    case OP_GROUPED_GEMM:
+    case OP_ATTENTION:
+    case OP_MEMORY:
+    case OP_COPY:
+        post(sim, EVENT_COMPUTED, s, member, at, sim->now + submission->prices[stream->op].time_ps);
+        break;
+    case OP_SEND: enter_send(sim, s, member, stream); break;
+    case OP_RECV: enter_receive(sim, s, member, stream); break;
+    case OP_COLLECTIVE: enter_collective(sim, s, member, stream); break;
+    case OP_KIND_COUNT: break;
+    }
+}
+
+static void try_member(Sim *sim, uint32_t s, uint32_t member) {
+    for (uint32_t at = 0; at < sim->submissions[s]->schedule->stream_count; at++)
+        try_stream(sim, s, member, at);
+}
+
+static Time bound_of(Submission *submission, const Member *member, OpId op) {
+    if (submission->first_meeting[op] == SCHEDULE_NONE) return submission->prices[op].roofline_ps;
+    if (submission->schedule->ops[op].kind == OP_RECV) return 0;
+    return engine_meeting(submission, member, op)->traffic.bound_ps;
+}
+
+static void note_end(Submission *submission, uint32_t member, const Stream *stream, Time now) {
+    Member *m = &submission->members[member];
+    OpTotal *total =
+        &submission->totals[(uint64_t)member * submission->schedule->op_count + stream->op];
+    total->instances++;
+    total->busy_ps += now - stream->started;
+    total->bound_ps += bound_of(submission, m, stream->op);
+    m->done[stream->op]++;
+    if (now > m->end) m->end = now;
+    if (m->role + 1 == submission->schedule->role_count &&
+        now > submission->rounds[stream->cursor.pass])
+        submission->rounds[stream->cursor.pass] = now;
+    if (submission->options.keep_spans) keep_span(submission, member, stream, now);
+}
+
+static void end_operation(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
+    Submission *submission = sim->submissions[s];
+    Member *m = &submission->members[member];
+    Stream *stream = &m->streams[at];
+    engine_account(submission, member, sim->now);
+    note_end(submission, member, stream, sim->now);
+    cursor_next(&stream->cursor, &submission->program);
+    stream->op = cursor_op(&stream->cursor, &submission->program);
+    stream->state = stream->op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
+    bool has_ended = true;
+    for (uint32_t i = 0; i < submission->schedule->stream_count; i++)
+        if (m->streams[i].state != STREAM_ENDED) has_ended = false;
+    if (has_ended) {
+        submission->running--;
+        if (m->end > submission->end) submission->end = m->end;
+    }
+    try_member(sim, s, member);
+}
+
+// Sets the flows of the present step going, each after the latency of its path.
+static void start_step(Sim *sim, uint32_t s, uint32_t m, bool is_first) {
+    Submission *submission = sim->submissions[s];
+    Meeting *meeting = &submission->meetings[m];
+    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
+    account_all(submission, meeting, sim->now);
+    bool is_collective = submission->schedule->ops[meeting->op].kind == OP_COLLECTIVE;
+    meeting->phase = MEETING_LATENCY;
+    meeting->fixed_ps = is_first && is_collective ? param_ps(sim, CALIB_COLLECTIVE) : 0;
+    meeting->pending = step->flow_count;
+    for (uint32_t i = 0; i < meeting->participant_count; i++) meeting->participants[i].pending = 0;
+    for (uint32_t f = 0; f < step->flow_count; f++) {
+        const TrafficFlow *flow = &meeting->traffic.flows[step->first_flow + f];
+        bool is_new = true;
+        for (uint32_t g = 0; g < f && is_new; g++)
+            is_new = meeting->traffic.flows[step->first_flow + g].hardware_ps != flow->hardware_ps;
+        if (!is_new) continue;
+        meeting->hardware_ps = flow->hardware_ps;
+        meeting->step_ps = param_ps(sim, flow->step_param);
+        engine_push(sim, &(Event){.time = sim->now + meeting->fixed_ps + meeting->step_ps +
+                                          flow->hardware_ps,
+                                  .kind = EVENT_LAUNCH,
+                                  .submission = s,
+                                  .index = m,
+                                  .hardware_ps = flow->hardware_ps});
+    }
+}
+
+static bool launch(Sim *sim, const Event *event, Err *err) {
+    Submission *submission = sim->submissions[event->submission];
+    Meeting *meeting = &submission->meetings[event->index];
+    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
+    if (meeting->phase == MEETING_LATENCY) account_all(submission, meeting, sim->now);
+    meeting->phase = MEETING_MOVING;
+    for (uint32_t f = 0; f < step->flow_count; f++) {
+        const TrafficFlow *flow = &meeting->traffic.flows[step->first_flow + f];
+        if (flow->hardware_ps != event->hardware_ps) continue;
+        if (!flow_start(&sim->net.flows, flow->edges, flow->edge_count, flow->scale, flow->bytes,
+                        meeting->first_tag + step->first_flow + f, sim->now))
+            return err_set(
+                err, "operation \"%s\": a transfer of %llu bytes is too large to simulate",
+                submission->schedule->ops[meeting->op].name, (unsigned long long)flow->bytes);
+    }
+    return true;
+}
+
+static void leave_collective(Sim *sim, uint32_t s, Meeting *meeting) {
+    Submission *submission = sim->submissions[s];
+    account_all(submission, meeting, sim->now);
+    meeting->phase = MEETING_IDLE;
+    for (uint32_t i = 0; i < meeting->participant_count; i++) {
+        Participant *participant = &meeting->participants[i];
+        participant->is_in = false;
+        post(sim, EVENT_PASSED, s, participant->member,
+             submission->schedule->ops[participant->op].stream, sim->now);
+    }
+}
+
+static void deliver(Sim *sim, uint32_t s, Meeting *meeting) {
+    Submission *submission = sim->submissions[s];
+    account_all(submission, meeting, sim->now);
+    meeting->phase = MEETING_IDLE;
+    meeting->delivered++;
+    Participant *sender = &meeting->participants[0], *receiver = &meeting->participants[1];
+    sender->is_in = false;
+    post(sim, EVENT_PASSED, s, sender->member, submission->schedule->ops[sender->op].stream,
+         sim->now);
+    if (!receiver->is_in || !has_come(submission, meeting, receiver->op)) return;
+    receiver->is_in = false;
+    meeting->received++;
+    post(sim, EVENT_PASSED, s, receiver->member, submission->schedule->ops[receiver->op].stream,
+         sim->now);
+}
+
+static void flow_ended(Sim *sim, uint32_t tag) {
+    TagOwner owner = sim->tags[tag];
+    Submission *submission = sim->submissions[owner.submission];
+    Meeting *meeting = &submission->meetings[owner.meeting];
+    const TrafficFlow *flow = &meeting->traffic.flows[tag - meeting->first_tag];
+    net_count(&sim->net, flow->edges, flow->edge_count, flow->scale, flow->bytes);
+    if (--meeting->pending > 0) return;
+    if (--meeting->repeats_left > 0) {
+        start_step(sim, owner.submission, owner.meeting, false);
+    } else if (meeting->step + 1 < meeting->traffic.step_count) {
+        meeting->step++;
+        meeting->repeats_left = meeting->traffic.steps[meeting->step].repeat;
+        start_step(sim, owner.submission, owner.meeting, false);
+    } else if (submission->schedule->ops[meeting->op].kind == OP_SEND)
+        deliver(sim, owner.submission, meeting);
+    else
+        leave_collective(sim, owner.submission, meeting);
+}
+
+static bool apply(Sim *sim, const Event *event, Err *err) {
+    switch (event->kind) {
+    case EVENT_ENTER:
+        for (uint32_t m = 0; m < sim->submissions[event->submission]->member_count; m++)
+            try_member(sim, event->submission, m);
+        return true;
+    case EVENT_COMPUTED:
+    case EVENT_PASSED:
+        end_operation(sim, event->submission, event->index, event->stream);
+        return true;
+    case EVENT_LAUNCH: return launch(sim, event, err);
+    }
+    return true;
+}
+
+static bool apply_instant(Sim *sim, Err *err) {
+    for (;;) {
+        uint32_t tag;
+        Event event;
+        if (flow_take(&sim->net.flows, sim->now, &tag))
+            flow_ended(sim, tag);
+        else if (sim->heap_count > 0 && sim->heap[0].time <= sim->now) {
+            engine_pop(sim, &event);
+            if (!apply(sim, &event, err)) return false;
+        } else
+            return true;
+    }
+}
+
+static bool refuse_stuck(const Sim *sim, Err *err) {
+    for (uint32_t s = 0; s < sim->submission_count; s++) {
+        const Submission *submission = sim->submissions[s];
+        for (uint32_t m = 0; m < submission->member_count; m++) {
+            const Member *member = &submission->members[m];
+            for (uint32_t at = 0; at < submission->schedule->stream_count; at++) {
+                const Stream *stream = &member->streams[at];
+                if (stream->state == STREAM_ENDED) continue;
+                const char *role = submission->schedule->roles[member->role].name;
+                const char *op = submission->schedule->ops[stream->op].name;
+                if (stream->state == STREAM_RUNNING)
+                    return err_set(err, "no progress: \"%s\" of role \"%s\" waits for its partners",
+                                   op, role);
+                return err_set(err,
+                               "no progress: \"%s\" of role \"%s\" waits for an earlier operation",
+                               op, role);
+            }
+        }
+    }
+    return true;
+}
+
+bool sim_advance(Sim *sim, Err *err) {
+    for (;;) {
+        if (!apply_instant(sim, err)) return false;
+        flow_solve(&sim->net.flows, sim->now);
+        Time next = flow_next(&sim->net.flows);
+        if (sim->heap_count > 0 && sim->heap[0].time < next) next = sim->heap[0].time;
+        if (next == TIME_MAX) return refuse_stuck(sim, err);
+        if (next >= TIME_MAX / 2)
+            return err_set(err, "a transfer takes longer than the %lld days that time can hold",
+                           (long long)(TIME_MAX / PS_PER_SECOND / 86400));
+        sim->now = next;
+    }
+}
+
+static bool try_submit(Sim *sim, Submission *submission, SimForm form, Err *err) {
+    const SimOptions *options = &submission->options;
+    if (traffic_open(&submission->traffic, &sim->net, submission->schedule, &submission->shape,
+                     &submission->load, options->first_gpu, form, err) &&
+        engine_build(sim, submission, err)) {
+        sim->form = form;
+        return true;
+    }
+    return false;
+}
+
+static Submission *new_submission(const Schedule *schedule, const StepShape *shape,
+                                  const Load *load, const SimOptions *options, Time when) {
+    Submission *submission = mem_alloc(1, sizeof *submission);
+    *submission = (Submission){.schedule = schedule,
+                               .shape = *shape,
+                               .load = *load,
+                               .options = *options,
+                               .when = when,
+                               .end = when};
+    return submission;
+}
+
+bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, const Load *load,
+                const SimOptions *options, Time when, uint32_t *out_handle, Err *err) {
+    assert(when >= sim->now);
+    SimForm form = options->form;
+    if (form == SIM_AUTO) form = sim->form == SIM_AUTO ? SIM_FOLDED : sim->form;
+    if (sim->form != SIM_AUTO && form != sim->form)
+        return err_set(err, "all schedules of one simulation must be folded, or all expanded");
+    Submission *submission = new_submission(schedule, shape, load, options, when);
+    bool done = try_submit(sim, submission, form, err);
+    if (!done && options->form == SIM_AUTO && sim->form == SIM_AUTO) {
+        engine_free(submission);
+        mem_free(submission);
+        net_free(&sim->net);
+        net_init(&sim->net, sim->fabric, sim->model->calib);
+        sim->tag_count = 0;
+        submission = new_submission(schedule, shape, load, options, when);
+        Err second;
+        done = try_submit(sim, submission, SIM_EXPANDED, &second);
+        if (!done) err_set(err, "%s; and not folded: %s", second.text, err->text);
+    }
+    if (!done) {
+        engine_free(submission);
+        mem_free(submission);
+        return false;
+    }
+    sim->submissions = mem_grow(sim->submissions, &sim->submission_capacity,
+                                sim->submission_count + 1, sizeof *sim->submissions);
+    sim->submissions[sim->submission_count] = submission;
+    post(sim, EVENT_ENTER, sim->submission_count, 0, 0, when);
+    *out_handle = sim->submission_count++;
+    return true;
+}
+
+static uint32_t last_member(const Submission *submission) {
+    uint32_t last = 0;
+    for (uint32_t m = 1; m < submission->member_count; m++)
+        if (submission->members[m].end > submission->members[last].end) last = m;
+    return last;
+}
+
+void sim_timeline(Sim *sim, uint32_t handle, Timeline *out) {
+    Submission *submission = sim->submissions[handle];
+    const Schedule *schedule = submission->schedule;
+    *out = (Timeline){.maker = "simulator",
+                      .schedule = schedule->digest,
+                      .shape = step_shape_digest(&submission->shape),
+                      .load = submission->load.digest,
+                      .fabric = sim->fabric->topology->digest,
+                      .calibration = sim->model->calib->digest,
+                      .end_ps = submission->end - submission->when,
+                      .span_count = submission->span_count,
+                      .member_count = submission->member_count,
+                      .op_count = schedule->op_count,
+                      .round_count = submission->round_count,
+                      .folded = sim->form == SIM_FOLDED,
+                      .events = sim->events};
+    if (submission->options.keep_spans)
+        out->spans = arena_copy(&out->arena, submission->spans, submission->span_count,
+                                sizeof *submission->spans);
+    out->totals = arena_copy(&out->arena, submission->totals,
+                             (size_t)submission->member_count * schedule->op_count,
+                             sizeof *submission->totals);
+    for (uint32_t m = 0; m < out->member_count; m++)
+        for (OpId o = 0; o < out->op_count; o++)
+            out->totals[(uint64_t)m * out->op_count + o].price = submission->prices[o];
+    out->round_ps = arena_copy(&out->arena, submission->rounds, submission->round_count,
+                               sizeof *submission->rounds);
+    for (uint32_t i = 0; i < out->round_count; i++) out->round_ps[i] -= submission->when;
+    net_totals(&sim->net, out->links);
+    if (submission->member_count > 0)
+        out->share = submission->members[last_member(submission)].share;
+}
+
+bool sim_run(const Fabric *fabric, const PriceModel *model, const Schedule *schedule,
+             const StepShape *shape, const Load *load, const SimOptions *options, Timeline *out,
+             Err *err) {
+    Sim *sim = sim_open(fabric, model);
+    uint32_t handle;
+    bool done =
+        sim_submit(sim, schedule, shape, load, options, 0, &handle, err) && sim_advance(sim, err);
+    if (done) sim_timeline(sim, handle, out);
+    sim_close(sim);
+    return done;
+}

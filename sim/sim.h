@@ -1,0 +1,44 @@
+// The simulator: (Schedule, StepShape, Load) in, Timeline out, in simulated time, on the links of a
+// Fabric.
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/cost/price.h"
+#include "model/machine/fabric.h"
+#include "model/plan/schedule.h"
+#include "model/report/timeline.h"
+
+// FOLDED: one member per role; exact when the placement is symmetric, refused otherwise. EXPANDED:
+// one member per rank: the oracle, for small machines. AUTO: folded when exact, else expanded when
+// it is small enough, else an error that says so.
+typedef enum SimForm { SIM_AUTO, SIM_FOLDED, SIM_EXPANDED } SimForm;
+
+typedef struct SimOptions {
+    SimForm form;
+    uint32_t first_gpu; // rank r is on GPU first_gpu + r
+    bool keep_spans;
+} SimOptions;
+
+// Runs one schedule alone. *out is freed by timeline_free.
+bool sim_run(const Fabric *fabric, const PriceModel *model, const Schedule *schedule,
+             const StepShape *shape, const Load *load, const SimOptions *options, Timeline *out,
+             Err *err);
+
+// The open engine underneath: submitted schedules compete for the same links.
+typedef struct Sim Sim;
+Sim *sim_open(const Fabric *fabric, const PriceModel *model);
+// The handle of the submission, or false. The schedule, shape and load are borrowed until
+// sim_close.
+bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, const Load *load,
+                const SimOptions *options, Time when, uint32_t *out_handle, Err *err);
+// Runs until every submission has ended. A simulation that cannot progress is an error that names
+// what waits for what.
+bool sim_advance(Sim *sim, Err *err);
+void sim_timeline(Sim *sim, uint32_t handle, Timeline *out);
+void sim_close(Sim *sim);
+
+#endif

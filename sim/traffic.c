@@ -1,0 +1,439 @@
+// From collectives and sends to flows.
+//
+// Folded, one rank of each role stands for all: its peers are counted by role and by which digits
+// of the GPU index differ, and each such relation is one flow whose links come from fold.c. That is
+// exact when the groups nest in the blocks of the machine (every size divides the next), or when
+// the machine has one digit, where any two GPUs are alike. Expanded, every pair of ranks is a flow
+// of its own.
+#include "sim/traffic.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "model/base/hash.h"
+#include "model/base/wide.h"
+
+#define EXPANDED_FLOWS_MAX                                                                         \
+    300000 // transfers of one step of one group; about 100 MB of edges on an NVL72
+
+struct TrafficRoute {
+    uint64_t key;
+    FlowEdge *edges;
+    uint32_t edge_count;
+    uint64_t scale;
+    Time hardware_ps;
+    CalibParam step_param;
+};
+
+// Which pair of GPUs, standing for how many transfers between which roles.
+typedef struct Pair {
+    uint32_t from_gpu, to_gpu;
+    RoleId from_role, to_role; // folded only
+    FoldPairing pairing;
+    uint64_t flows;
+} Pair;
+
+bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
+                  const StepShape *shape, const Load *load, uint32_t first_gpu, SimForm form,
+                  Err *err) {
+    *context = (TrafficContext){
+        .net = net, .schedule = schedule, .shape = shape, .load = load, .first_gpu = first_gpu};
+    if (schedule->rank_count > net->fabric->gpu_count - first_gpu)
+        return err_set(err, "the schedule has %u ranks, the machine %u GPUs from GPU %u on",
+                       schedule->rank_count, net->fabric->gpu_count - first_gpu, first_gpu);
+    if (load->kind != LOAD_UNIFORM)
+        return err_set(err, "a recorded load cannot be simulated yet; use a uniform one");
+    if (form == SIM_EXPANDED) return true;
+    if (!net->fabric->shape.uniform) return err_set(err, "the machine is not uniform");
+    context->boxes = arena_alloc(&context->arena, schedule->role_count, sizeof *context->boxes);
+    for (RoleId r = 0; r < schedule->role_count; r++) {
+        // On a machine of one digit all GPUs are alike: no product is needed there.
+        const RankSet *ranks = &schedule->roles[r].ranks;
+        if (net->fabric->shape.digit_count == 1) {
+            context->boxes[r].digit_count = 1;
+            context->boxes[r].sets[0] = *ranks;
+            context->boxes[r].sets[0].first += first_gpu;
+        } else if (!fold_box(&net->fabric->shape, ranks, first_gpu, &context->boxes[r], err))
+            return err_prefix(err, "role \"%s\"", schedule->roles[r].name);
+    }
+    return true;
+}
+
+void traffic_close(TrafficContext *context) {
+    arena_free(&context->arena);
+    mem_free(context->routes);
+    mem_free(context->route_buckets);
+    mem_free(context->loads);
+    *context = (TrafficContext){0};
+}
+
+void traffic_free(Traffic *traffic) {
+    mem_free(traffic->flows);
+    mem_free(traffic->steps);
+    *traffic = (Traffic){0};
+}
+
+static uint64_t pair_key(const Pair *pair) {
+    Digest key = hash_u64(HASH_START, ((uint64_t)pair->from_gpu << 32) | pair->to_gpu);
+    key = hash_u64(key, ((uint64_t)pair->from_role << 32) | pair->to_role);
+    return hash_u64(hash_u64(key, pair->flows), (uint64_t)pair->pairing);
+}
+
+static void add_route(TrafficContext *context, const TrafficRoute *route) {
+    if (2 * (context->route_count + 1) > context->bucket_count) {
+        context->bucket_count = context->bucket_count ? 2 * context->bucket_count : 64;
+        context->route_buckets = mem_realloc(context->route_buckets, context->bucket_count,
+                                             sizeof *context->route_buckets);
+        memset(context->route_buckets, 0xff,
+               context->bucket_count * sizeof *context->route_buckets);
+        for (uint32_t i = 0; i < context->route_count; i++) {
+            uint32_t at = (uint32_t)(context->routes[i].key % context->bucket_count);
+            while (context->route_buckets[at] != FLOW_NONE) at = (at + 1) % context->bucket_count;
+            context->route_buckets[at] = i;
+        }
+    }
+    context->routes = mem_grow(context->routes, &context->route_capacity, context->route_count + 1,
+                               sizeof *context->routes);
+    uint32_t at = (uint32_t)(route->key % context->bucket_count);
+    while (context->route_buckets[at] != FLOW_NONE) at = (at + 1) % context->bucket_count;
+    context->route_buckets[at] = context->route_count;
+    context->routes[context->route_count++] = *route;
+}
+
+static const TrafficRoute *find_route(const TrafficContext *context, uint64_t key) {
+    if (context->bucket_count == 0) return NULL;
+    uint32_t at = (uint32_t)(key % context->bucket_count);
+    for (; context->route_buckets[at] != FLOW_NONE; at = (at + 1) % context->bucket_count)
+        if (context->routes[context->route_buckets[at]].key == key)
+            return &context->routes[context->route_buckets[at]];
+    return NULL;
+}
+
+static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute *out, Err *err) {
+    FoldRoute fold = {0};
+    const Fabric *fabric = context->net->fabric;
+    bool done = fold_route(fabric, pair->from_gpu, pair->to_gpu, &context->boxes[pair->from_role],
+                           &context->boxes[pair->to_role], pair->pairing, pair->flows, &fold, err);
+    if (done) {
+        out->edges = arena_alloc(&context->arena, fold.count, sizeof *out->edges);
+        out->edge_count = fold.count;
+        out->scale = fold.scale;
+        out->hardware_ps = fold.actual.latency_ps;
+        out->step_param = net_step_param(fabric, &fold.actual);
+    }
+    for (uint32_t i = 0; done && i < fold.count; i++) {
+        out->edges[i].coefficient = fold.edges[i].coefficient;
+        done = net_resource(context->net, &fold.edges[i].orbit, &out->edges[i].resource, err);
+    }
+    fold_route_free(&fold);
+    return done;
+}
+
+static bool single_edges(TrafficContext *context, const Pair *pair, TrafficRoute *out, Err *err) {
+    Route route = {0};
+    const Fabric *fabric = context->net->fabric;
+    bool done = fabric_route(fabric, fabric_gpu(fabric, pair->from_gpu),
+                             fabric_gpu(fabric, pair->to_gpu), &route, err);
+    if (done) {
+        out->edges = arena_alloc(&context->arena, route.count, sizeof *out->edges);
+        out->edge_count = route.count;
+        out->scale = route.weight_total;
+        out->hardware_ps = route.latency_ps;
+        out->step_param = net_step_param(fabric, &route);
+    }
+    for (uint32_t i = 0; done && i < route.count; i++) {
+        LinkOrbit orbit = net_single(route.edges[i].link);
+        out->edges[i].coefficient = route.edges[i].weight;
+        done = net_resource(context->net, &orbit, &out->edges[i].resource, err);
+    }
+    fabric_route_free(&route);
+    return done;
+}
+
+// Adds the flow of a pair; its edges are found once and shared by all operations that use the pair
+// alike.
+static bool add_flow(TrafficContext *context, Traffic *traffic, const Pair *pair, uint64_t bytes,
+                     uint32_t from_member, uint32_t to_member, Err *err) {
+    uint64_t key = pair_key(pair);
+    const TrafficRoute *route = find_route(context, key);
+    if (!route) {
+        TrafficRoute made = {.key = key};
+        if (context->boxes ? !folded_edges(context, pair, &made, err)
+                           : !single_edges(context, pair, &made, err))
+            return false;
+        add_route(context, &made);
+        route = &context->routes[context->route_count - 1];
+    }
+    traffic->flows = mem_grow(traffic->flows, &traffic->flow_capacity, traffic->flow_count + 1,
+                              sizeof *traffic->flows);
+    traffic->flows[traffic->flow_count++] = (TrafficFlow){.edges = route->edges,
+                                                          .edge_count = route->edge_count,
+                                                          .scale = route->scale,
+                                                          .bytes = bytes,
+                                                          .from_member = from_member,
+                                                          .to_member = to_member,
+                                                          .hardware_ps = route->hardware_ps,
+                                                          .step_param = route->step_param};
+    return true;
+}
+
+static TrafficStep *open_step(Traffic *traffic, uint32_t repeat) {
+    traffic->steps = mem_grow(traffic->steps, &traffic->step_capacity, traffic->step_count + 1,
+                              sizeof *traffic->steps);
+    TrafficStep *step = &traffic->steps[traffic->step_count++];
+    *step = (TrafficStep){.first_flow = traffic->flow_count, .repeat = repeat};
+    return step;
+}
+
+// The lower bound of a step: the fullest link at nominal capacity when only this step runs, and the
+// longest path.
+static void close_step(TrafficContext *context, Traffic *traffic) {
+    TrafficStep *step = &traffic->steps[traffic->step_count - 1];
+    step->flow_count = traffic->flow_count - step->first_flow;
+    const Net *net = context->net;
+    uint32_t old = context->load_capacity;
+    context->loads = mem_grow(context->loads, &context->load_capacity, net->flows.resource_count,
+                              sizeof *context->loads);
+    for (uint32_t i = old; i < context->load_capacity; i++) context->loads[i] = 0;
+    Time longest = 0, fullest = 0;
+    for (uint32_t f = 0; f < step->flow_count; f++) {
+        const TrafficFlow *flow = &traffic->flows[step->first_flow + f];
+        if (flow->hardware_ps > longest) longest = flow->hardware_ps;
+        for (uint32_t i = 0; i < flow->edge_count; i++)
+            context->loads[flow->edges[i].resource] +=
+                wide_mul_div(flow->bytes, flow->edges[i].coefficient, flow->scale);
+    }
+    for (ResourceId r = 0; r < net->flows.resource_count; r++) {
+        if (context->loads[r] == 0) continue;
+        const FabricLink *link = &net->links[r].link;
+        uint64_t ps = wide_mul_div(context->loads[r], (uint64_t)PS_PER_SECOND, link->capacity_Bps);
+        context->loads[r] = 0;
+        if (ps < (uint64_t)fullest) continue;
+        fullest = ps < (uint64_t)TIME_MAX / 4 ? (Time)ps : TIME_MAX / 4;
+        step->narrowest = link->link_class;
+    }
+    uint64_t all = wide_mul_div((uint64_t)(longest + fullest), step->repeat, 1);
+    traffic->bound_ps += all < (uint64_t)TIME_MAX / 4 ? (Time)all : TIME_MAX / 4;
+}
+
+// Bytes that a rank of `from` sends to a rank of `to` in one step of a collective.
+static uint64_t pair_bytes(const TrafficContext *context, const Op *from, const Op *to, uint32_t n,
+                           const StepTraffic *step) {
+    const Comm *comm = &from->comm;
+    uint64_t bytes = extent_value(&comm->bytes, context->shape);
+    uint64_t part = 1, whole = n;
+    const Comm *owner = comm->split == SPLIT_BY_SOURCE ? comm : &to->comm;
+    if (comm->split != SPLIT_EVEN) {
+        load_share(context->load, owner->moe_layer, owner->experts_total, owner->first_expert,
+                   owner->experts, &part, &whole);
+    } else if (step->chunks == CHUNK_ALL)
+        whole = 1;
+    else
+        part = step->chunks;
+    return wide_mul_div_up(bytes, part, whole);
+}
+
+// The operation of a role that carries the channel; every member of the group has one
+// (schedule_check).
+static const Op *op_of_role(const Schedule *schedule, RoleId role, uint32_t channel) {
+    for (BlockId b = 0; b < schedule->block_count; b++) {
+        const Block *block = &schedule->blocks[b];
+        if (block->role != role) continue;
+        for (uint32_t i = 0; i < block->op_count; i++) {
+            const Op *op = &schedule->ops[block->first_op + i];
+            if (op->kind == OP_COLLECTIVE && op->comm.channel == channel) return op;
+        }
+    }
+    return NULL;
+}
+
+// Peers of one representative rank that are alike: same role, same differing digits.
+typedef struct Relation {
+    RoleId role;
+    uint32_t digits; // bit d: digit d differs
+    uint32_t gpu;    // of the first such peer
+    uint64_t count;
+} Relation;
+
+#define RELATIONS_MAX 64
+
+static uint32_t differing_digits(const FabricShape *shape, uint32_t a, uint32_t b) {
+    uint32_t x[FABRIC_DIGITS_MAX], y[FABRIC_DIGITS_MAX], digits = 0;
+    fold_digits(shape, a, x);
+    fold_digits(shape, b, y);
+    for (uint32_t d = 0; d < shape->digit_count; d++)
+        if (x[d] != y[d]) digits |= 1U << d;
+    return digits;
+}
+
+static bool count_relations(const TrafficContext *context, const GroupFamily *family, uint32_t rank,
+                            Relation *relations, uint32_t *out_count, Err *err) {
+    uint32_t group, position, count = 0;
+    if (!schedule_group_of(family, rank, &group, &position))
+        return err_set(err, "rank %u is in no group of \"%s\"", rank, family->name);
+    const FabricShape *shape = &context->net->fabric->shape;
+    for (uint32_t j = 0; j < family->size; j++) {
+        if (j == position) continue;
+        uint32_t peer = schedule_group_member(family, group, j);
+        RoleId role = schedule_role_of(context->schedule, peer);
+        uint32_t digits =
+            differing_digits(shape, context->first_gpu + rank, context->first_gpu + peer);
+        uint32_t r = 0;
+        while (r < count && (relations[r].role != role || relations[r].digits != digits)) r++;
+        if (r == RELATIONS_MAX) return err_set(err, "too many kinds of peers to fold");
+        if (r == count) relations[count++] = (Relation){role, digits, context->first_gpu + peer, 0};
+        relations[r].count++;
+    }
+    *out_count = count;
+    return true;
+}
+
+// Whether every rank of a role sees its group as the representative does.
+static bool groups_are_regular(const TrafficContext *context, const GroupFamily *family, Err *err) {
+    const FabricShape *shape = &context->net->fabric->shape;
+    if (shape->digit_count == 1) return true;
+    uint32_t numbers[FABRIC_DIGITS_MAX + 4], count = 0, block = 1;
+    uint32_t group_span = family->stride * family->size;
+    uint32_t first = family->first + context->first_gpu;
+    numbers[count++] = family->stride;
+    numbers[count++] = group_span;
+    for (uint32_t d = shape->digit_count; d-- > 1;) {
+        block *= shape->size[d];
+        numbers[count++] = block;
+        uint32_t align = group_span % block == 0 ? block : group_span;
+        if (first % align != 0 || (family->period > 0 && family->period % align != 0))
+            return err_set(err, "groups of \"%s\" are not aligned with blocks of %u GPUs",
+                           family->name, block);
+    }
+    if (!fold_is_chain(numbers, count))
+        return err_set(err, "groups of %u ranks straddle blocks of the machine unevenly",
+                       family->size);
+    return true;
+}
+
+static bool fold_all_pairs(TrafficContext *context, const GroupFamily *family, const Op *op,
+                           const StepTraffic *step, Traffic *traffic, Err *err) {
+    const Schedule *schedule = context->schedule;
+    for (RoleId a = 0; a < schedule->role_count; a++) {
+        const Op *from = op_of_role(schedule, a, op->comm.channel);
+        if (!from) continue;
+        Relation relations[RELATIONS_MAX];
+        uint32_t count = 0, rank = schedule->roles[a].ranks.first;
+        if (!count_relations(context, family, rank, relations, &count, err)) return false;
+        for (uint32_t r = 0; r < count; r++) {
+            RoleId b = relations[r].role;
+            if (a != b && context->net->fabric->shape.digit_count > 1)
+                return err_set(err, "groups of \"%s\" mix roles across blocks of the machine",
+                               family->name);
+            const Op *to = op_of_role(schedule, b, op->comm.channel);
+            assert(to);
+            uint64_t flows = relations[r].count * schedule_set_size(&schedule->roles[a].ranks);
+            Pair pair = {context->first_gpu + rank, relations[r].gpu, a, b, FOLD_ALL_PAIRS, flows};
+            uint64_t bytes = pair_bytes(context, from, to, family->size, step);
+            if (!add_flow(context, traffic, &pair, bytes, a, b, err)) return false;
+        }
+    }
+    return true;
+}
+
+static bool fold_shift(TrafficContext *context, const GroupFamily *family, const Op *op,
+                       const StepTraffic *step, Traffic *traffic, Err *err) {
+    const Schedule *schedule = context->schedule;
+    RoleId role = schedule->blocks[op->block].role;
+    uint32_t rank = schedule->roles[role].ranks.first;
+    uint32_t group, position;
+    if (!schedule_group_of(family, rank, &group, &position))
+        return err_set(err, "rank %u is in no group of \"%s\"", rank, family->name);
+    if (context->net->fabric->shape.digit_count > 1)
+        return err_set(err, "neighbours in groups of \"%s\" differ in place", family->name);
+    uint64_t members = (uint64_t)family->size * family->count;
+    if (members != schedule_set_size(&schedule->roles[role].ranks))
+        return err_set(err, "groups of \"%s\" mix roles", family->name);
+    uint32_t peer = schedule_group_member(family, group, (position + step->shift) % family->size);
+    Pair pair = {
+        context->first_gpu + rank, context->first_gpu + peer, role, role, FOLD_ONE_TO_ONE, members};
+    uint64_t bytes = pair_bytes(context, op, op, family->size, step);
+    return add_flow(context, traffic, &pair, bytes, role, role, err);
+}
+
+static bool expand_step(TrafficContext *context, const GroupFamily *family, uint32_t group,
+                        const Op *op, const StepTraffic *step, Traffic *traffic, Err *err) {
+    const Schedule *schedule = context->schedule;
+    uint32_t n = family->size;
+    uint64_t flows = step->pattern == PATTERN_SHIFT ? n : (uint64_t)n * (n - 1);
+    if (flows > EXPANDED_FLOWS_MAX)
+        return err_set(err, "a group of %u ranks is too large to expand", n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t a = schedule_group_member(family, group, i);
+        const Op *from = op_of_role(schedule, schedule_role_of(schedule, a), op->comm.channel);
+        uint32_t last = step->pattern == PATTERN_SHIFT ? 1 : n - 1;
+        for (uint32_t k = 1; k <= last; k++) {
+            uint32_t shift = step->pattern == PATTERN_SHIFT ? step->shift : k;
+            uint32_t b = schedule_group_member(family, group, (i + shift) % n);
+            const Op *to = op_of_role(schedule, schedule_role_of(schedule, b), op->comm.channel);
+            assert(from && to);
+            Pair pair = {
+                .from_gpu = context->first_gpu + a, .to_gpu = context->first_gpu + b, .flows = 1};
+            uint64_t bytes = pair_bytes(context, from, to, n, step);
+            if (!add_flow(context, traffic, &pair, bytes, a, b, err)) return false;
+        }
+    }
+    return true;
+}
+
+bool traffic_collective(TrafficContext *context, OpId id, uint32_t group, Traffic *out, Err *err) {
+    const Op *op = &context->schedule->ops[id];
+    const GroupFamily *family = &context->schedule->groups[op->comm.group];
+    if (context->boxes && !groups_are_regular(context, family, err)) return false;
+    Collective kind = op->comm.collective;
+    Algorithm algorithm = op->comm.algorithm;
+    uint32_t steps = collective_steps(kind, algorithm, family->size);
+    for (uint32_t s = 0; s < steps;) {
+        StepTraffic step = collective_traffic(kind, algorithm, family->size, s);
+        open_step(out, step.repeat);
+        bool done;
+        if (!context->boxes)
+            done = expand_step(context, family, group, op, &step, out, err);
+        else if (step.pattern == PATTERN_ALL_PAIRS)
+            done = fold_all_pairs(context, family, op, &step, out, err);
+        else
+            done = fold_shift(context, family, op, &step, out, err);
+        if (!done) return false;
+        close_step(context, out);
+        s += step.repeat;
+    }
+    return true;
+}
+
+bool traffic_send(TrafficContext *context, OpId id, uint32_t index, Traffic *out, Err *err) {
+    const Schedule *schedule = context->schedule;
+    const Op *op = &schedule->ops[id];
+    RoleId a = schedule->blocks[op->block].role, b = op->comm.peer;
+    const RankSet *from = &schedule->roles[a].ranks, *to = &schedule->roles[b].ranks;
+    uint32_t at = context->boxes ? 0 : index;
+    uint32_t from_rank = schedule_rank_at(from, at), to_rank = schedule_rank_at(to, at);
+    Pair pair = {.from_gpu = context->first_gpu + from_rank,
+                 .to_gpu = context->first_gpu + to_rank,
+                 .flows = 1};
+    if (context->boxes) {
+        const FabricShape *shape = &context->net->fabric->shape;
+        uint32_t last = schedule_set_size(from) - 1;
+        uint32_t last_from = context->first_gpu + schedule_rank_at(from, last);
+        uint32_t last_to = context->first_gpu + schedule_rank_at(to, last);
+        if (differing_digits(shape, pair.from_gpu, pair.to_gpu) !=
+            differing_digits(shape, last_from, last_to))
+            return err_set(err, "transfers from role \"%s\" differ in place",
+                           schedule->roles[a].name);
+        pair.from_role = a;
+        pair.to_role = b;
+        pair.pairing = FOLD_ONE_TO_ONE;
+        pair.flows = schedule_set_size(from);
+    }
+    open_step(out, 1);
+    uint64_t bytes = extent_value(&op->comm.bytes, context->shape);
+    if (!add_flow(context, out, &pair, bytes, context->boxes ? a : from_rank,
+                  context->boxes ? b : to_rank, err))
+        return false;
+    close_step(context, out);
+    return true;
+}

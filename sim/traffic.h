@@ -1,0 +1,72 @@
+// The transfers of one communication operation as flows over resources: for all ranks at once
+// (folded) or for the ranks of one group (expanded).
+#ifndef SIM_TRAFFIC_H
+#define SIM_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/base/mem.h"
+#include "model/plan/schedule.h"
+#include "sim/net.h"
+#include "sim/sim.h"
+
+// `members` are roles when folded, ranks when expanded.
+typedef struct TrafficFlow {
+    const FlowEdge *edges;
+    uint32_t edge_count;
+    uint64_t scale;
+    uint64_t bytes; // of one transfer
+    uint32_t from_member, to_member;
+    Time hardware_ps; // latency of the path
+    CalibParam step_param;
+} TrafficFlow;
+
+// Flows that start together; `repeat` equal steps in a row.
+typedef struct TrafficStep {
+    uint32_t first_flow, flow_count;
+    uint32_t repeat;
+    LinkClass narrowest; // class of the link that bounds the step
+} TrafficStep;
+
+typedef struct Traffic {
+    TrafficFlow *flows;
+    uint32_t flow_count, flow_capacity;
+    TrafficStep *steps;
+    uint32_t step_count, step_capacity;
+    Time bound_ps; // all steps at nominal capacity, hardware latency included
+} Traffic;
+
+typedef struct TrafficRoute TrafficRoute; // cached edges of a pair
+
+// What traffic is built from. Edges live in `arena`; `routes` caches them by pair.
+typedef struct TrafficContext {
+    Net *net;
+    const Schedule *schedule;
+    const StepShape *shape;
+    const Load *load;
+    uint32_t first_gpu;
+    Arena arena;
+    Box *boxes; // [role_count] when folded, else NULL
+    TrafficRoute *routes;
+    uint32_t *route_buckets;
+    uint32_t route_count, route_capacity, bucket_count;
+    uint64_t *loads; // scratch: [resource]
+    uint32_t load_capacity;
+} TrafficContext;
+
+// FOLDED: checks that every role is a block of a uniform machine, with the reason when it is not.
+bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
+                  const StepShape *shape, const Load *load, uint32_t first_gpu, SimForm form,
+                  Err *err);
+void traffic_close(TrafficContext *context);
+
+// A collective; `op` is any of the operations that share its channel. FOLDED: all groups of the
+// family. EXPANDED: group number `group`.
+bool traffic_collective(TrafficContext *context, OpId op, uint32_t group, Traffic *out, Err *err);
+// A SEND. FOLDED: all members of the role. EXPANDED: member `index` of it.
+bool traffic_send(TrafficContext *context, OpId op, uint32_t index, Traffic *out, Err *err);
+void traffic_free(Traffic *traffic);
+
+#endif
