@@ -121,7 +121,7 @@ static_assert(sizeof commands_table / sizeof *commands_table ==
 
 const CliProgram commands_moesim = {
     "moesim", "0.1.0", "rank parallel plans for Mixture-of-Experts inference by simulation",
-    commands_table};
+    commands_table, "November 29, 2026"};
 
 bool commands_is_program(const char *name) {
     for (size_t i = 0; commands_table[i].name != NULL; i++)

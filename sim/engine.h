@@ -106,6 +106,7 @@ void engine_free(Submission *submission);
 // The meeting of a communication operation for a member.
 Meeting *engine_meeting(Submission *submission, const Member *member, OpId op);
 
+// engine_queue.c
 void engine_push(Sim *sim, const Event *event);
 bool engine_pop(Sim *sim, Event *out); // earliest first, then in order of pushing
 

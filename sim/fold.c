@@ -80,8 +80,8 @@ bool fold_box(const FabricShape *shape, const RankSet *ranks, uint32_t first_gpu
     for (uint32_t d = shape->digit_count; d-- > 0;)
         if (!split_digit(&set, shape->size[d], &box.sets[d]))
             return err_set(err,
-                           "ranks %u + %u q of the machine's digits do not form a regular block",
-                           ranks->first, ranks->period);
+                           "%u ranks from rank %u on do not fill regular blocks of the machine",
+                           schedule_set_size(ranks), ranks->first);
     if (set.first != 0 || set.count * set.repeat != 1)
         return err_set(err, "ranks reach beyond the machine");
     *out = box;

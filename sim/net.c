@@ -123,21 +123,6 @@ void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, 
         net->links[edges[i].resource].bytes += wide_mul_div_up(bytes, edges[i].coefficient, scale);
 }
 
-Time net_bound(const Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale,
-               uint64_t bytes, LinkClass *out_class) {
-    Time bound = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const FabricLink *link = &net->links[edges[i].resource].link;
-        uint64_t load = wide_mul_div_up(bytes, edges[i].coefficient, scale);
-        uint64_t ps = wide_mul_div(load, (uint64_t)PS_PER_SECOND, link->capacity_Bps);
-        if (ps > (uint64_t)TIME_MAX) ps = (uint64_t)TIME_MAX;
-        if ((Time)ps < bound) continue;
-        bound = (Time)ps;
-        if (out_class) *out_class = link->link_class;
-    }
-    return bound;
-}
-
 static void name_link(const Fabric *fabric, const FabricLink *link, LinkTotal *total) {
     Text text = {0};
     fabric_vertex_name(fabric, link->from, &text);

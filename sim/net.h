@@ -49,11 +49,6 @@ uint64_t net_capacity(const Net *net, const FabricLink *link);
 // Counts what a finished transfer has carried: `bytes` of one transfer over its edges.
 void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, uint64_t bytes);
 
-// Time that the edges alone would need at nominal capacity: the lower bound of a transfer of
-// `bytes`; and which edge that is.
-Time net_bound(const Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale,
-               uint64_t bytes, LinkClass *out_class);
-
 void net_totals(const Net *net, LinkTotal out[LINK_CLASS_COUNT]);
 
 #endif

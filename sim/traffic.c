@@ -185,8 +185,27 @@ static TrafficStep *open_step(Traffic *traffic, uint32_t repeat) {
     return step;
 }
 
-// The lower bound of a step: the fullest link at nominal capacity when only this step runs, and the
-// longest path.
+// Load of a link in one step, and the earliest that any of it can begin.
+struct LinkLoad {
+    uint64_t bytes;
+    Time earliest_ps;
+};
+
+static void load_links(TrafficContext *context, const TrafficFlow *flow) {
+    for (uint32_t i = 0; i < flow->edge_count; i++) {
+        struct LinkLoad *load = &context->loads[flow->edges[i].resource];
+        if (load->bytes == 0 || flow->hardware_ps < load->earliest_ps)
+            load->earliest_ps = flow->hardware_ps;
+        load->bytes += wide_mul_div(flow->bytes, flow->edges[i].coefficient, flow->scale);
+    }
+}
+
+static Time at_most(uint64_t ps) {
+    return ps < (uint64_t)TIME_MAX / 4 ? (Time)ps : TIME_MAX / 4;
+}
+
+// The lower bound of a step: no link is faster than its load at nominal capacity when only this
+// step runs, after the shortest latency among its transfers; no transfer is faster than its path.
 static void close_step(TrafficContext *context, Traffic *traffic) {
     TrafficStep *step = &traffic->steps[traffic->step_count - 1];
     step->flow_count = traffic->flow_count - step->first_flow;
@@ -194,26 +213,28 @@ static void close_step(TrafficContext *context, Traffic *traffic) {
     uint32_t old = context->load_capacity;
     context->loads = mem_grow(context->loads, &context->load_capacity, net->flows.resource_count,
                               sizeof *context->loads);
-    for (uint32_t i = old; i < context->load_capacity; i++) context->loads[i] = 0;
-    Time longest = 0, fullest = 0;
+    for (uint32_t i = old; i < context->load_capacity; i++)
+        context->loads[i] = (struct LinkLoad){0};
+    Time bound = 0, fullest = -1;
     for (uint32_t f = 0; f < step->flow_count; f++) {
         const TrafficFlow *flow = &traffic->flows[step->first_flow + f];
-        if (flow->hardware_ps > longest) longest = flow->hardware_ps;
-        for (uint32_t i = 0; i < flow->edge_count; i++)
-            context->loads[flow->edges[i].resource] +=
-                wide_mul_div(flow->bytes, flow->edges[i].coefficient, flow->scale);
+        if (flow->hardware_ps > bound) bound = flow->hardware_ps;
+        load_links(context, flow);
     }
     for (ResourceId r = 0; r < net->flows.resource_count; r++) {
-        if (context->loads[r] == 0) continue;
+        struct LinkLoad *load = &context->loads[r];
+        if (load->bytes == 0) continue;
         const FabricLink *link = &net->links[r].link;
-        uint64_t ps = wide_mul_div(context->loads[r], (uint64_t)PS_PER_SECOND, link->capacity_Bps);
-        context->loads[r] = 0;
-        if (ps < (uint64_t)fullest) continue;
-        fullest = ps < (uint64_t)TIME_MAX / 4 ? (Time)ps : TIME_MAX / 4;
-        step->narrowest = link->link_class;
+        Time moving =
+            at_most(wide_mul_div(load->bytes, (uint64_t)PS_PER_SECOND, link->capacity_Bps));
+        if (load->earliest_ps + moving > bound) bound = load->earliest_ps + moving;
+        if (moving > fullest) {
+            fullest = moving;
+            step->narrowest = link->link_class;
+        }
+        *load = (struct LinkLoad){0};
     }
-    uint64_t all = wide_mul_div((uint64_t)(longest + fullest), step->repeat, 1);
-    traffic->bound_ps += all < (uint64_t)TIME_MAX / 4 ? (Time)all : TIME_MAX / 4;
+    traffic->bound_ps += at_most(wide_mul_div((uint64_t)bound, step->repeat, 1));
 }
 
 // Bytes that a rank of `from` sends to a rank of `to` in one step of a collective.

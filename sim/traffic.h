@@ -52,7 +52,7 @@ typedef struct TrafficContext {
     TrafficRoute *routes;
     uint32_t *route_buckets;
     uint32_t route_count, route_capacity, bucket_count;
-    uint64_t *loads; // scratch: [resource]
+    struct LinkLoad *loads; // scratch: [resource]
     uint32_t load_capacity;
 } TrafficContext;
 

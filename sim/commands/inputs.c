@@ -10,7 +10,6 @@
 
 #include "model/base/file.h"
 #include "model/base/json.h"
-#include "model/base/num.h"
 #include "sim/commands/saved.h"
 
 #define DEFAULT_SCENARIO "chat.json"
@@ -23,40 +22,26 @@ static bool read_file(Inputs *in, const char *path, InputFile *out, Err *err) {
     return file_read(path, FILE_CAP_B, &in->arena, &out->bytes, &out->count, err);
 }
 
-static bool is_folder(const char *path) {
+// A folder stands for the config.json in it.
+static bool find_config(Inputs *in, const char *path, const char **out, Err *err) {
     struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-// "a=1,b=2" into assumptions; commas inside a value are not possible.
-static bool split_assumptions(Inputs *in, ArchAssumption *out, uint32_t *out_count, Err *err) {
-    char *rest = arena_string(&in->arena, in->assume);
-    uint32_t count = 0;
-    while (*rest != '\0') {
-        char *item = rest, *comma = strchr(rest, ',');
-        rest = comma == NULL ? rest + strlen(rest) : comma + 1;
-        if (comma != NULL) *comma = '\0';
-        char *equals = strchr(item, '='), quoted[TEXT_QUOTE_MAX];
-        if (equals == NULL || equals == item)
-            return err_set(err, "--assume: expected FIELD=VALUE, found %s",
-                           text_quote(item, quoted));
-        if (count == INPUTS_ASSUME_MAX)
-            return err_set(err, "--assume: at most %d fields", INPUTS_ASSUME_MAX);
-        *equals = '\0';
-        out[count++] = (ArchAssumption){item, equals + 1};
-    }
-    *out_count = count;
-    return true;
+    *out = path;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return true;
+    *out = arena_printf(&in->arena, "%s/config.json", path);
+    if (stat(*out, &info) == 0) return true;
+    return err_set(err, "%s: is a directory without a config.json", path);
 }
 
 static bool load_arch(Inputs *in, const char *path, Err *err) {
-    ArchAssumption assumptions[INPUTS_ASSUME_MAX];
+    ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
     uint32_t count = 0;
-    if (is_folder(path)) path = arena_printf(&in->arena, "%s/config.json", path);
-    return split_assumptions(in, assumptions, &count, err) &&
+    return find_config(in, path, &path, err) &&
+           (*in->assume == '\0' ||
+            arch_split_assumptions(in->assume, &in->arena, assumptions, &count, err)) &&
            read_file(in, path, &in->arch_file, err) &&
            arch_parse(path, in->arch_file.bytes, in->arch_file.count, assumptions, count, &in->arch,
-                      err);
+                      err) &&
+           arch_check_beside(path, &in->arch, err);
 }
 
 static bool load_calib(Inputs *in, const char *path, Err *err) {
@@ -100,62 +85,27 @@ static bool load_machine(Inputs *in, const char *name, Err *err) {
 
 // ---- Workload
 
-static bool override_fraction(Scenario *scenario, double fraction, Err *err) {
-    if (!(fraction > 0 && fraction <= 1))
-        return err_set(err, "--memory-fraction: expected a part above 0 and at most 1, found %g",
-                       fraction);
-    scenario->memory_permille = (uint32_t)num_round(fraction * 1000);
-    if (scenario->memory_permille == 0)
-        return err_set(err, "--memory-fraction: %g is less than one thousandth", fraction);
-    return true;
-}
+// The options that replace a field of the scenario.
+static const struct {
+    const char *option, *flag;
+    ScenarioField field;
+} inputs_overrides[] = {{"model", "--model", SCENARIO_MODEL},
+                        {"isl", "--isl", SCENARIO_ISL},
+                        {"osl", "--osl", SCENARIO_OSL},
+                        {"concurrency", "--concurrency", SCENARIO_CONCURRENCY},
+                        {"max-ttft", "--max-ttft", SCENARIO_TTFT_LIMIT},
+                        {"max-tpot", "--max-tpot", SCENARIO_TPOT_LIMIT},
+                        {"price", "--price", SCENARIO_PRICE},
+                        {"memory-fraction", "--memory-fraction", SCENARIO_MEMORY_FRACTION},
+                        {"kv-format", "--kv-format", SCENARIO_KV_FORMAT}};
 
-#define PRICE_MAX 1e6 // dollars for an hour of one GPU; more is a slip
-
-static bool override_price(Scenario *scenario, double dollars, Err *err) {
-    if (!(dollars > 0 && dollars <= PRICE_MAX))
-        return err_set(err, "--price: expected dollars for a GPU and hour above 0, found %g",
-                       dollars);
-    scenario->price_uusd_per_gpu_hour = (uint64_t)num_round(dollars * 1e6);
-    return true;
-}
-
-static void override_count(const CliArgs *args, const char *option, Scenario *scenario,
-                           ScenarioField field, uint64_t *value) {
-    if (!cli_is_given(args, option)) return;
-    *value = cli_count(args, option);
-    scenario->origin[field] = SCENARIO_FLAG;
-}
-
-static void override_time(const CliArgs *args, const char *option, Scenario *scenario,
-                          ScenarioField field, Time *value) {
-    if (!cli_is_given(args, option)) return;
-    *value = cli_time(args, option);
-    scenario->origin[field] = SCENARIO_FLAG;
-}
-
-// Lengths and the concurrency may not be zero: scenario_check says so.
-static bool override_scenario(const CliArgs *args, Scenario *s, Err *err) {
-    override_count(args, "isl", s, SCENARIO_ISL, &s->isl);
-    override_count(args, "osl", s, SCENARIO_OSL, &s->osl);
-    override_count(args, "concurrency", s, SCENARIO_CONCURRENCY, &s->concurrency);
-    override_time(args, "max-ttft", s, SCENARIO_TTFT_LIMIT, &s->ttft_limit_ps);
-    override_time(args, "max-tpot", s, SCENARIO_TPOT_LIMIT, &s->tpot_limit_ps);
-    if (cli_is_given(args, "price")) {
-        if (!override_price(s, cli_number(args, "price"), err)) return false;
-        s->origin[SCENARIO_PRICE] = SCENARIO_FLAG;
-    }
-    if (cli_is_given(args, "memory-fraction")) {
-        if (!override_fraction(s, cli_number(args, "memory-fraction"), err)) return false;
-        s->origin[SCENARIO_MEMORY_FRACTION] = SCENARIO_FLAG;
-    }
-    if (cli_is_given(args, "kv-format")) {
-        s->kv_format = cli_choice(args, "kv-format") == 0 ? NUMFMT_BF16 : NUMFMT_FP8;
-        s->origin[SCENARIO_KV_FORMAT] = SCENARIO_FLAG;
-    }
-    if (cli_is_given(args, "model")) {
-        s->model = arena_string(&s->arena, cli_text(args, "model"));
-        s->origin[SCENARIO_MODEL] = SCENARIO_FLAG;
+static bool override_scenario(const CliArgs *args, Scenario *scenario, Err *err) {
+    for (size_t i = 0; i < sizeof inputs_overrides / sizeof *inputs_overrides; i++) {
+        const char *option = inputs_overrides[i].option;
+        if (cli_is_given(args, option) &&
+            !scenario_set(scenario, inputs_overrides[i].field, inputs_overrides[i].flag,
+                          cli_text(args, option), err))
+            return false;
     }
     return true;
 }

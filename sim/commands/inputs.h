@@ -17,8 +17,6 @@
 #include "model/plan/scenario.h"
 #include "sim/search/evaluate.h"
 
-#define INPUTS_ASSUME_MAX 32
-
 // A file as it was read, for a copy beside saved plans.
 typedef struct InputFile {
     const char *path;

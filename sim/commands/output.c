@@ -31,8 +31,10 @@ char *output_number(double value, char *buffer) {
         rounded /= 10;
         unit *= 10;
     }
-    int decimals = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
-    for (double scaled = size; scaled > 0 && scaled < 0.1 && decimals < 9; scaled *= 10) decimals++;
+    // what is rounded up to a power of ten counts as one
+    int decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+    for (double scaled = size; scaled > 0 && scaled < 0.09995 && decimals < 9; scaled *= 10)
+        decimals++;
     if (unit > 1) {
         double whole = (double)(uint64_t)(rounded + 0.5) * unit;
         snprintf(buffer, OUTPUT_NUMBER_MAX, "%s%.0f", value < 0 ? "-" : "", whole);

@@ -6,6 +6,8 @@
 #include "model/base/table.h"
 #include "sim/commands/output.h"
 
+#define PS_PER_S 1e12 // picoseconds in a second; a division by it is rounded once
+
 // ---- Inputs
 
 static const char *mark(const Scenario *scenario, ScenarioField field) {
@@ -224,7 +226,6 @@ static void add_csv_number(Table *table, double value) {
 
 static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     const Evaluation *e = &row->evaluation;
-    const double ps = 1e-12; // seconds in a picosecond
     char text[PLAN_TEXT_MAX];
     table_cellf(table, "%u", number);
     table_cell(table, plan_label(&row->plan, text));
@@ -232,10 +233,10 @@ static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     table_cell(table, plan_gpu_product(&row->plan, text));
     add_csv_number(table, e->tok_s_per_gpu);
     add_csv_number(table, e->tok_s_per_user);
-    add_csv_number(table, (double)e->ttft_ps * ps);
-    add_csv_number(table, (double)e->ttft_bound_ps * ps);
-    add_csv_number(table, (double)e->tpot_ps * ps);
-    add_csv_number(table, (double)e->tpot_bound_ps * ps);
+    add_csv_number(table, (double)e->ttft_ps / PS_PER_S);
+    add_csv_number(table, (double)e->ttft_bound_ps / PS_PER_S);
+    add_csv_number(table, (double)e->tpot_ps / PS_PER_S);
+    add_csv_number(table, (double)e->tpot_bound_ps / PS_PER_S);
     table_cellf(table, "%" PRIu64, headroom_B(&row->memory));
     table_cell(table, evaluate_part_name(e->bottleneck));
     table_cell(table, calib_provenance_names[e->confidence]);

@@ -8,7 +8,7 @@
 #include "model/base/file.h"
 #include "model/base/json.h"
 
-#define PS 1e-12 // seconds in a picosecond
+#define PS_PER_S 1e12 // picoseconds in a second; a division by it is rounded once
 
 bool saved_is_reserved(const char *name) {
     static const char *const names[] = {"topology.json", "scenario.json", "calibration.json",
@@ -19,7 +19,7 @@ bool saved_is_reserved(const char *name) {
 }
 
 static void write_seconds(JsonWriter *writer, const char *key, Time ps) {
-    jsonw_double(writer, key, (double)ps * PS);
+    jsonw_double(writer, key, (double)ps / PS_PER_S);
 }
 
 void saved_write_figures(JsonWriter *writer, const Evaluation *e) {

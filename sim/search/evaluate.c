@@ -92,12 +92,22 @@ static void scale_parts(const TimeShare *share, double scale, EvaluateParts *par
     parts->part_s[EVALUATE_LATENCY] = (double)share->latency_ps * scale * PS;
 }
 
+// The engine's own time between steps, which nothing simulated contains: every stage has it once
+// for every step.
+static void add_engine_time(const Run *run, StepTime *step) {
+    double seconds = run->input->model->calib->values[CALIB_STEP_OVERHEAD].value;
+    step->interval += seconds / PS * run->lag;
+    step->latency += seconds / PS * run->pool->pp;
+    step->parts.part_s[CALIB_STEP_OVERHEAD] += seconds * run->lag;
+}
+
 static void read_step(const Run *run, const Timeline *timeline, StepTime *step) {
     const Time *ends = timeline->round_ps;
     uint32_t last = timeline->round_count - 1;
     step->latency = (double)ends[0];
     step->interval = (double)(last >= run->lag ? ends[last] - ends[last - run->lag] : ends[last]);
     scale_parts(&timeline->share, step->interval / (double)timeline->end_ps, &step->parts);
+    add_engine_time(run, step);
     bound_step(run, timeline, step);
 }
 

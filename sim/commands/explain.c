@@ -1,0 +1,309 @@
+// The command explain: time by constant and by class of operation, links, memory, constants.
+//
+// All times are those of one steady step. Classes are summed over the member that is busiest: its
+// streams overlap, so that its classes may add up to more than the step.
+#include "sim/commands/explain.h"
+
+#include <inttypes.h>
+
+#include "model/base/num.h"
+#include "model/base/table.h"
+#include "sim/commands/inputs.h"
+#include "sim/commands/output.h"
+#include "sim/commands/rank_show.h"
+
+#define PS                   1e-12 // seconds in a picosecond
+#define PS_PER_SECOND_DOUBLE 1e12
+
+// What is explained.
+typedef struct Step {
+    const char *name;
+    const EvaluatePhase *phase;
+    const EvaluateParts *parts;
+    double seconds; // that the parts add up to
+} Step;
+
+static char *seconds_text(double seconds, char *buffer) {
+    return units_format_time(num_round(seconds * PS_PER_SECOND_DOUBLE), buffer);
+}
+
+static double percent(double part, double whole) {
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+// ---- Time by what governs it
+
+static void show_parts(const Step *step, const Calib *calib, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "time goes to", TABLE_LEFT);
+    table_column(&table, "time", TABLE_RIGHT);
+    table_column(&table, "share", TABLE_RIGHT);
+    table_column(&table, "confidence", TABLE_LEFT);
+    for (uint32_t i = 0; i < EVALUATE_PARTS; i++) {
+        double part_s = step->parts->part_s[i];
+        if (part_s <= 0) continue;
+        table_cell(&table, evaluate_part_name(i));
+        table_cell(&table, seconds_text(part_s, text));
+        table_cellf(&table, "%.1f %%", percent(part_s, step->seconds));
+        table_cell(&table,
+                   i < CALIB_COUNT ? calib_provenance_names[calib->values[i].provenance] : "");
+    }
+    table_cell(&table, step->name);
+    table_cell(&table, seconds_text(step->seconds, text));
+    table_cell(&table, "100.0 %");
+    table_cell(&table, "");
+    table_print(&table, out);
+    table_free(&table);
+}
+
+// ---- Time by class of operation
+
+typedef struct ClassTotal {
+    double busy_s, bound_s, exposed_s; // per pass
+    double flop, bytes;
+} ClassTotal;
+
+static Time busy_time(const Timeline *timeline, uint32_t member) {
+    Time sum = 0;
+    for (OpId op = 0; op < timeline->op_count; op++)
+        sum += timeline->totals[(size_t)member * timeline->op_count + op].busy_ps;
+    return sum;
+}
+
+static uint32_t busiest_member(const Timeline *timeline) {
+    uint32_t best = 0;
+    for (uint32_t member = 1; member < timeline->member_count; member++)
+        if (busy_time(timeline, member) > busy_time(timeline, best)) best = member;
+    return best;
+}
+
+static const Role *role_of(const EvaluatePhase *phase, uint32_t member) {
+    const Schedule *schedule = &phase->schedule;
+    return &schedule->roles[phase->timeline.folded ? member : schedule_role_of(schedule, member)];
+}
+
+static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal *classes) {
+    const Timeline *timeline = &phase->timeline;
+    double passes = role_of(phase, member)->passes;
+    for (OpId op = 0; op < timeline->op_count; op++) {
+        const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
+        ClassTotal *c = &classes[phase->schedule.ops[op].op_class];
+        double instances = (double)total->instances / passes;
+        c->busy_s += (double)total->busy_ps * PS / passes;
+        c->bound_s += (double)total->bound_ps * PS / passes;
+        c->exposed_s += (double)total->exposed_ps * PS / passes;
+        c->flop += instances * (double)total->price.flop;
+        c->bytes += instances * (double)total->bytes;
+    }
+}
+
+static void add_class(Table *table, const char *name, const ClassTotal *c, double seconds) {
+    char text[UNITS_TEXT_MAX], flop[OUTPUT_NUMBER_MAX];
+    table_cell(table, name);
+    table_cell(table, seconds_text(c->busy_s, text));
+    table_cellf(table, "%.1f %%", percent(c->busy_s, seconds));
+    table_cell(table, seconds_text(c->bound_s, text));
+    table_cellf(table, "%.1f %%", percent(c->bound_s, c->busy_s));
+    table_cell(table, c->flop > 0 ? output_number(c->flop / 1e9, flop) : "");
+    table_cell(table, units_format_bytes((uint64_t)num_round(c->bytes), text));
+    table_cell(table, c->exposed_s > 0 ? seconds_text(c->exposed_s, text) : "");
+}
+
+static void show_classes(const Step *step, Text *out) {
+    ClassTotal classes[OP_CLASS_COUNT] = {0}, sum = {0};
+    uint32_t member = busiest_member(&step->phase->timeline);
+    add_classes(step->phase, member, classes);
+    static const char *const headers[] = {"class",    "time",  "of the step", "bound",
+                                          "roofline", "Gflop", "bytes",       "exposed"};
+    Table table = {0};
+    table_column(&table, headers[0], TABLE_LEFT);
+    for (size_t i = 1; i < sizeof headers / sizeof *headers; i++)
+        table_column(&table, headers[i], TABLE_RIGHT);
+    for (uint32_t i = 0; i < OP_CLASS_COUNT; i++) {
+        if (classes[i].busy_s <= 0) continue;
+        add_class(&table, schedule_class_names[i], &classes[i], step->seconds);
+        sum.busy_s += classes[i].busy_s;
+        sum.bound_s += classes[i].bound_s;
+        sum.exposed_s += classes[i].exposed_s;
+        sum.flop += classes[i].flop;
+        sum.bytes += classes[i].bytes;
+    }
+    add_class(&table, "all streams", &sum, step->seconds);
+    text_addf(
+        out, "\none pass of %s, the busiest of %u; exposed: communication while nothing computes\n",
+        role_of(step->phase, member)->name, step->phase->timeline.member_count);
+    table_print(&table, out);
+    table_free(&table);
+}
+
+// ---- Links
+
+static void show_links(const Step *step, Text *out) {
+    const Timeline *timeline = &step->phase->timeline;
+    double seconds = (double)timeline->end_ps * PS;
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "links", TABLE_LEFT);
+    table_column(&table, "volume of a pass", TABLE_RIGHT);
+    table_column(&table, "busiest link", TABLE_LEFT);
+    table_column(&table, "effective bandwidth", TABLE_RIGHT);
+    table_column(&table, "of capacity", TABLE_RIGHT);
+    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
+        const LinkTotal *link = &timeline->links[i];
+        if (link->bytes == 0) continue;
+        double Bps = (double)link->busiest_B / seconds;
+        table_cell(&table, topology_class_names[i]);
+        table_cell(&table, units_format_bytes(link->bytes / timeline->round_count, text));
+        table_cell(&table, link->busiest_name);
+        table_cell(&table, units_format_rate((uint64_t)num_round(Bps), text));
+        table_cellf(&table, "%.1f %%", percent(Bps, (double)link->busiest_Bps));
+    }
+    if (table.cell_count > 0) {
+        text_add_char(out, '\n');
+        table_print(&table, out);
+    }
+    table_free(&table);
+}
+
+// ---- Memory
+
+static uint64_t peak_buffers_B(const EvaluatePhase *phase) {
+    uint64_t peak = 0;
+    for (RoleId role = 0; role < phase->schedule.role_count; role++) {
+        uint64_t bytes = schedule_peak_B(&phase->schedule, role, &phase->shape);
+        if (bytes > peak) peak = bytes;
+    }
+    return peak;
+}
+
+static void find_memory(const Inputs *inputs, const PlanFile *file, const Evaluation *evaluation,
+                        MemoryUse *out) {
+    uint64_t prefill_B = peak_buffers_B(&evaluation->prefill_phase);
+    uint64_t decode_B = peak_buffers_B(&evaluation->decode_phase);
+    memory_use(&file->plan, 0, &inputs->arch, inputs->device, &inputs->scenario,
+               inputs->sequences * file->plan.pools[0].micro_batches,
+               prefill_B > decode_B ? prefill_B : decode_B, out);
+}
+
+static void show_memory(const MemoryUse *use, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "memory of the fullest GPU", TABLE_LEFT);
+    table_column(&table, "bytes", TABLE_RIGHT);
+    table_column(&table, "of usable", TABLE_RIGHT);
+    for (uint32_t i = 0; i <= MEMORY_TERM_COUNT; i++) {
+        uint64_t bytes = i < MEMORY_TERM_COUNT ? use->term_B[i] : use->total_B;
+        table_cell(&table, i < MEMORY_TERM_COUNT ? memory_term_names[i] : "all");
+        table_cell(&table, units_format_bytes(bytes, text));
+        table_cellf(&table, "%.1f %%", percent((double)bytes, (double)use->usable_B));
+    }
+    text_addf(out,
+              "\n%" PRIu64 " sequences on an attention-DP rank, %" PRIu64 " would fit; %s usable\n",
+              use->sequences, use->most_sequences, units_format_bytes(use->usable_B, text));
+    table_print(&table, out);
+    table_free(&table);
+}
+
+// ---- Constants
+
+static bool is_time(CalibParam param) {
+    switch (param) {
+    case CALIB_KERNEL:
+    case CALIB_NVLINK_STEP:
+    case CALIB_PCIE_STEP:
+    case CALIB_NET_STEP:
+    case CALIB_COLLECTIVE:
+    case CALIB_STEP_OVERHEAD: return true;
+    case CALIB_GEMM_BF16:
+    case CALIB_GEMM_FP8:
+    case CALIB_GEMM_FP4:
+    case CALIB_ATTENTION:
+    case CALIB_MEMORY:
+    case CALIB_NVLINK:
+    case CALIB_C2C:
+    case CALIB_PCIE:
+    case CALIB_IB:
+    case CALIB_ETH:
+    case CALIB_COUNT: break;
+    }
+    return false;
+}
+
+static void add_constant(Table *table, CalibParam param, double value) {
+    char text[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
+    table_cell(table, is_time(param) ? seconds_text(value, text) : output_number(value, number));
+}
+
+static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text *out) {
+    Table table = {0};
+    table_column(&table, "constant", TABLE_LEFT);
+    table_column(&table, "value", TABLE_RIGHT);
+    table_column(&table, "low", TABLE_RIGHT);
+    table_column(&table, "high", TABLE_RIGHT);
+    table_column(&table, "confidence", TABLE_LEFT);
+    table_column(&table, "source", TABLE_LEFT);
+    for (uint32_t i = 0; i < CALIB_COUNT; i++) {
+        if (cycle->part_s[i] <= 0) continue;
+        const CalibValue *value = &calib->values[i];
+        table_cell(&table, calib_param_names[i]);
+        add_constant(&table, (CalibParam)i, value->value);
+        add_constant(&table, (CalibParam)i, value->low);
+        add_constant(&table, (CalibParam)i, value->high);
+        table_cellf(&table, "%s%s", calib_provenance_names[value->provenance],
+                    value->is_default_interval ? ", x/1.5 .. x1.5" : "");
+        table_cell(&table, value->source);
+    }
+    text_add_char(out, '\n');
+    table_print(&table, out);
+    table_free(&table);
+}
+
+// ---- The command
+
+static Step chosen_step(const CliArgs *args, const Evaluation *e) {
+    if (cli_choice(args, "phase") == 0)
+        return (Step){"TPOT", &e->decode_phase, &e->decode, (double)e->tpot_ps * PS};
+    return (Step){"prefill of a cycle", &e->prefill_phase, &e->prefill, (double)e->prefill_ps * PS};
+}
+
+static void show(const CliArgs *args, const Inputs *inputs, const PlanFile *file,
+                 const Evaluation *evaluation, Text *out) {
+    char label[PLAN_TEXT_MAX], product[PLAN_TEXT_MAX];
+    Step step = chosen_step(args, evaluation);
+    rank_show_inputs(inputs, out);
+    text_addf(out, "plan       %s, GPUs %s\n\n", plan_label(&file->plan, label),
+              plan_gpu_product(&file->plan, product));
+    show_parts(&step, &inputs->calib, out);
+    show_classes(&step, out);
+    show_links(&step, out);
+    MemoryUse use;
+    find_memory(inputs, file, evaluation, &use);
+    show_memory(&use, out);
+    show_constants(&evaluation->cycle, &inputs->calib, out);
+}
+
+static int explain(const CliArgs *args, const Inputs *inputs, const PlanFile *file, Err *err) {
+    EvaluateInput input = inputs_for_evaluation(inputs);
+    input.keep_phases = true;
+    Evaluation evaluation;
+    if (!evaluate_plan(&input, &file->plan, inputs->sequences, &evaluation, err))
+        return output_bad(err);
+    Text out = {0};
+    show(args, inputs, file, &evaluation, &out);
+    evaluate_free(&evaluation);
+    return output_text(&out, OUTPUT_OK);
+}
+
+int explain_command(const CliArgs *args) {
+    PlanFile file = {0};
+    Inputs inputs = {0};
+    Err err = {0};
+    const char *path = args->operands[0];
+    int status = plan_read(path, &file, &err) && inputs_load_beside(path, &file, &inputs, &err)
+                     ? explain(args, &inputs, &file, &err)
+                     : output_bad(&err);
+    inputs_free(&inputs);
+    plan_file_free(&file);
+    return status;
+}

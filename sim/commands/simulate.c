@@ -1,0 +1,230 @@
+// The command simulate: replays a saved plan, says whether the saved prediction came out again,
+// shows rounds and links, writes traces.
+//
+// Invariant: the comparison is of the whole prediction as text, digests of the timelines included,
+// and is made in the form in which rank simulates, whatever form is asked for.
+#include "sim/commands/simulate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/base/jsonw.h"
+#include "model/base/table.h"
+#include "sim/commands/inputs.h"
+#include "sim/commands/output.h"
+#include "sim/commands/saved.h"
+
+#define PS_PER_S 1e12 // picoseconds in a second; a division by it is rounded once
+
+typedef enum PhaseChoice { SHOW_DECODE, SHOW_PREFILL } PhaseChoice;
+
+typedef struct Replay {
+    PlanFile file;
+    Inputs inputs;
+    Evaluation evaluation; // in the form asked for, with its phases
+    bool reproduced;
+} Replay;
+
+static const EvaluatePhase *chosen_phase(const CliArgs *args, const Evaluation *evaluation) {
+    switch ((PhaseChoice)cli_choice(args, "phase")) {
+    case SHOW_PREFILL: return &evaluation->prefill_phase;
+    case SHOW_DECODE: break;
+    }
+    return &evaluation->decode_phase;
+}
+
+// ---- Simulation
+
+static bool compare(Replay *replay, Err *err) {
+    EvaluateInput input = inputs_for_evaluation(&replay->inputs);
+    Evaluation evaluation;
+    Text result = {0};
+    uint64_t sequences = replay->inputs.sequences;
+    if (!evaluate_plan(&input, &replay->file.plan, sequences, &evaluation, err)) return false;
+    saved_write_result(replay->inputs.assume, sequences, &evaluation, &result);
+    replay->reproduced = strcmp(text_string(&result), replay->file.result) == 0;
+    text_free(&result);
+    evaluate_free(&evaluation);
+    return true;
+}
+
+static bool run(const CliArgs *args, Replay *replay, Err *err) {
+    static const SimForm forms[] = {SIM_AUTO, SIM_FOLDED, SIM_EXPANDED}; // in order of the choices
+    if (!compare(replay, err)) return false;
+    EvaluateInput input = inputs_for_evaluation(&replay->inputs);
+    input.form = forms[cli_choice(args, "form")];
+    input.keep_phases = true;
+    input.keep_spans = cli_is_given(args, "trace");
+    return evaluate_plan(&input, &replay->file.plan, replay->inputs.sequences, &replay->evaluation,
+                         err);
+}
+
+static bool write_trace(const CliArgs *args, const Replay *replay, Err *err) {
+    const char *path = cli_text(args, "trace");
+    if (path == NULL) return true;
+    const EvaluatePhase *phase = chosen_phase(args, &replay->evaluation);
+    Text trace = {0};
+    timeline_write_chrome(&phase->timeline, &phase->schedule, &trace);
+    bool done = file_write(path, text_string(&trace), trace.length, err);
+    text_free(&trace);
+    return done;
+}
+
+// ---- For people
+
+static void show_time(Text *out, const char *name, Time ps, Time bound_ps) {
+    char time[UNITS_TEXT_MAX], bound[UNITS_TEXT_MAX];
+    text_addf(out, "%-10s %s (bound %s)\n", name, units_format_time(ps, time),
+              units_format_time(bound_ps, bound));
+}
+
+static void show_figures(const Replay *replay, Text *out) {
+    const Evaluation *e = &replay->evaluation;
+    char label[PLAN_TEXT_MAX], product[PLAN_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
+    text_addf(out, "plan       %s, GPUs %s, %" PRIu64 " sequences on a rank and micro-batch\n",
+              plan_label(&replay->file.plan, label), plan_gpu_product(&replay->file.plan, product),
+              replay->inputs.sequences);
+    show_time(out, "TTFT", e->ttft_ps, e->ttft_bound_ps);
+    show_time(out, "TPOT", e->tpot_ps, e->tpot_bound_ps);
+    text_addf(out, "throughput %s tok/s/GPU", output_number(e->tok_s_per_gpu, number));
+    text_addf(out, ", %s tok/s/user", output_number(e->tok_s_per_user, number));
+    if (e->usd_per_mtok > 0)
+        text_addf(out, ", $%s per million output tokens", output_number(e->usd_per_mtok, number));
+    text_add_char(out, '\n');
+}
+
+static void show_shape(const char *name, const EvaluatePhase *phase, Text *out) {
+    const StepShape *shape = &phase->shape;
+    text_addf(out,
+              "\n%s: %" PRIu64 " new tokens of %" PRIu64 " sequences, %" PRIu64
+              " cached tokens read; %s, %" PRIu64 " events\n",
+              name, shape->tokens, shape->sequences, shape->kv_tokens,
+              phase->timeline.folded ? "folded" : "expanded", phase->timeline.events);
+}
+
+static void show_rounds(const Timeline *timeline, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "pass", TABLE_RIGHT);
+    table_column(&table, "ends at", TABLE_RIGHT);
+    table_column(&table, "after the one before", TABLE_RIGHT);
+    for (uint32_t i = 0; i < timeline->round_count; i++) {
+        Time before = i == 0 ? 0 : timeline->round_ps[i - 1];
+        table_cellf(&table, "%u", i + 1);
+        table_cell(&table, units_format_time(timeline->round_ps[i], text));
+        table_cell(&table, units_format_time(timeline->round_ps[i] - before, text));
+    }
+    table_print(&table, out);
+    table_free(&table);
+}
+
+static void show_links(const Timeline *timeline, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "links", TABLE_LEFT);
+    table_column(&table, "bytes", TABLE_RIGHT);
+    table_column(&table, "busiest link", TABLE_LEFT);
+    table_column(&table, "bytes", TABLE_RIGHT);
+    table_column(&table, "load", TABLE_RIGHT);
+    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
+        const LinkTotal *link = &timeline->links[i];
+        if (link->bytes == 0) continue;
+        double seconds = (double)timeline->end_ps / PS_PER_S;
+        table_cell(&table, topology_class_names[i]);
+        table_cell(&table, units_format_bytes(link->bytes, text));
+        table_cell(&table, link->busiest_name);
+        table_cell(&table, units_format_bytes(link->busiest_B, text));
+        table_cellf(&table, "%.1f %%",
+                    100 * (double)link->busiest_B / (seconds * (double)link->busiest_Bps));
+    }
+    if (table.cell_count > 0) table_print(&table, out);
+    table_free(&table);
+}
+
+static void show_phase(const char *name, const EvaluatePhase *phase, Text *out) {
+    show_shape(name, phase, out);
+    show_rounds(&phase->timeline, out);
+    show_links(&phase->timeline, out);
+}
+
+static void show(const Replay *replay, Text *out) {
+    show_figures(replay, out);
+    show_phase("prefill, last full chunk", &replay->evaluation.prefill_phase, out);
+    show_phase("decode", &replay->evaluation.decode_phase, out);
+    text_addf(out, "\nreproduced: %s\n", replay->reproduced ? "yes" : "no");
+}
+
+// ---- For programs
+
+static void write_phase(JsonWriter *w, const char *key, const EvaluatePhase *phase) {
+    const Timeline *timeline = &phase->timeline;
+    jsonw_open_object(w, key);
+    jsonw_string(w, "form", timeline->folded ? "folded" : "expanded");
+    jsonw_u64(w, "new_tok", phase->shape.tokens);
+    jsonw_u64(w, "sequences", phase->shape.sequences);
+    jsonw_u64(w, "cached_tok", phase->shape.kv_tokens);
+    jsonw_double(w, "end_s", (double)timeline->end_ps / PS_PER_S);
+    jsonw_open_array(w, "pass_ends_s");
+    for (uint32_t i = 0; i < timeline->round_count; i++)
+        jsonw_double(w, NULL, (double)timeline->round_ps[i] / PS_PER_S);
+    jsonw_close_array(w);
+    jsonw_open_array(w, "links");
+    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
+        const LinkTotal *link = &timeline->links[i];
+        if (link->bytes == 0) continue;
+        jsonw_open_object(w, NULL);
+        jsonw_string(w, "class", topology_class_names[i]);
+        jsonw_u64(w, "bytes", link->bytes);
+        jsonw_string(w, "busiest", link->busiest_name);
+        jsonw_u64(w, "busiest_B", link->busiest_B);
+        jsonw_u64(w, "busiest_B_per_s", link->busiest_Bps);
+        jsonw_close_object(w);
+    }
+    jsonw_close_array(w);
+    jsonw_digest(w, "schedule_digest", timeline->schedule);
+    jsonw_close_object(w);
+}
+
+static void write_json(const Replay *replay, Text *out) {
+    char label[PLAN_TEXT_MAX];
+    JsonWriter w = {.text = out};
+    jsonw_open_object(&w, NULL);
+    jsonw_string(&w, "moesim", "simulation");
+    jsonw_u64(&w, "version", 1);
+    jsonw_string(&w, "plan", plan_label(&replay->file.plan, label));
+    saved_write_figures(&w, &replay->evaluation);
+    write_phase(&w, "prefill", &replay->evaluation.prefill_phase);
+    write_phase(&w, "decode", &replay->evaluation.decode_phase);
+    jsonw_bool(&w, "reproduced", replay->reproduced);
+    jsonw_close_object(&w);
+    jsonw_finish(&w);
+}
+
+static int print(const CliArgs *args, const Replay *replay) {
+    const char *trace = cli_text(args, "trace");
+    Text out = {0};
+    if (trace != NULL && strcmp(trace, "-") == 0) {
+        // stdout holds the trace
+    } else if (cli_choice(args, "format") == 0) {
+        show(replay, &out);
+    } else {
+        write_json(replay, &out);
+    }
+    return output_text(&out, replay->reproduced ? OUTPUT_OK : OUTPUT_NO);
+}
+
+int simulate_command(const CliArgs *args) {
+    Replay replay = {0};
+    Err err = {0};
+    const char *path = args->operands[0];
+    bool done = plan_read(path, &replay.file, &err) &&
+                inputs_load_beside(path, &replay.file, &replay.inputs, &err) &&
+                run(args, &replay, &err) && write_trace(args, &replay, &err);
+    int status = done ? print(args, &replay) : output_bad(&err);
+    if (status == OUTPUT_NO) output_message("the saved prediction was not reproduced");
+    evaluate_free(&replay.evaluation);
+    inputs_free(&replay.inputs);
+    plan_file_free(&replay.file);
+    return status;
+}
