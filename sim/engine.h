@@ -64,7 +64,7 @@ typedef struct Submission {
     uint32_t *first_meeting; // [op_count]: meeting of member 0 / group 0, or SCHEDULE_NONE
     Price *prices;           // [op_count]
     OpTotal *totals;         // [member_count][op_count]
-    Time *rounds;            // [passes of the last role]
+    Time *rounds;            // end of each pass, of the last member to end it
     uint32_t round_count;
     Span *spans;
     uint64_t span_count, span_capacity;

@@ -200,8 +200,9 @@ bool engine_build(Sim *sim, Submission *submission, Err *err) {
             submission->prices[o] = price_of(submission, sim->model, &schedule->ops[o]);
     }
     build_members(submission);
-    submission->round_count =
-        schedule->role_count > 0 ? schedule->roles[schedule->role_count - 1].passes : 0;
+    for (RoleId r = 0; r < schedule->role_count; r++)
+        if (schedule->roles[r].passes > submission->round_count)
+            submission->round_count = schedule->roles[r].passes;
     submission->rounds =
         arena_alloc(&submission->arena, submission->round_count, sizeof *submission->rounds);
     submission->totals = arena_alloc(&submission->arena, submission->member_count,

@@ -167,8 +167,7 @@ static void note_end(Submission *submission, uint32_t member, const Stream *stre
     total->bound_ps += bound_of(submission, m, stream->op);
     m->done[stream->op]++;
     if (now > m->end) m->end = now;
-    if (m->role + 1 == submission->schedule->role_count &&
-        now > submission->rounds[stream->cursor.pass])
+    if (now > submission->rounds[stream->cursor.pass])
         submission->rounds[stream->cursor.pass] = now;
     if (submission->options.keep_spans) keep_span(submission, member, stream, now);
 }
