@@ -463,22 +463,22 @@ bool json_as_u64(JsonNode node, uint64_t *out, Err *err) {
 }
 
 bool json_string(JsonNode object, const char *key, const char **out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     return require(object, key, &node, err) && json_as_string(node, out, err);
 }
 
 bool json_bool(JsonNode object, const char *key, bool *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     return require(object, key, &node, err) && json_as_bool(node, out, err);
 }
 
 bool json_u64(JsonNode object, const char *key, uint64_t *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     return require(object, key, &node, err) && json_as_u64(node, out, err);
 }
 
 bool json_u32(JsonNode object, const char *key, uint32_t *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     uint64_t value;
     if (!require(object, key, &node, err) || !json_as_u64(node, &value, err)) return false;
     if (value > UINT32_MAX) return refuse(node, "a whole number of at most 4294967295", err);
@@ -487,12 +487,12 @@ bool json_u32(JsonNode object, const char *key, uint32_t *out, Err *err) {
 }
 
 bool json_double(JsonNode object, const char *key, double *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     return require(object, key, &node, err) && json_as_double(node, out, err);
 }
 
 static bool container(JsonNode object, const char *key, JsonKind kind, JsonNode *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     const char *expected = kind == JSON_ARRAY ? "an array" : "an object";
     if (!require(object, key, &node, err)) return false;
     if (!expect_kind(node, kind, expected, err)) return false;
@@ -509,7 +509,7 @@ bool json_object(JsonNode object, const char *key, JsonNode *out, Err *err) {
 }
 
 static bool quantity(JsonNode object, const char *key, UnitsKind kind, uint64_t *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     Err reason = {0};
     if (!require(object, key, &node, err)) return false;
     if (!expect_kind(node, JSON_STRING, units_expected(kind), err)) return false;
@@ -556,7 +556,7 @@ static bool refuse_name(JsonNode node, const char *const *names, uint32_t count,
 
 bool json_enum(JsonNode object, const char *key, const char *const *names, uint32_t count,
                uint32_t *out, Err *err) {
-    JsonNode node;
+    JsonNode node = {0};
     if (!require(object, key, &node, err)) return false;
     const char *text = json_kind(node) == JSON_STRING ? node_of(node)->item->valuestring : NULL;
     for (uint32_t i = 0; text != NULL && i < count; i++) {
@@ -568,7 +568,7 @@ bool json_enum(JsonNode object, const char *key, const char *const *names, uint3
 }
 
 bool json_header(JsonNode root, const char *kind, uint32_t version, Err *err) {
-    uint32_t position, found;
+    uint32_t position, found = 0;
     if (json_kind(root) != JSON_OBJECT) return refuse(root, "an object", err);
     JsonNode name = json_find(root, "moesim");
     if (json_is_absent(name)) {

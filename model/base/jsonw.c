@@ -116,7 +116,7 @@ void jsonw_i64(JsonWriter *writer, const char *key, int64_t value) {
     text_addf(writer->text, "%" PRId64, value);
 }
 
-// A double such as 2^55 prints as digits only; ".0" tells the reader that it is not an integer.
+// 2^53 + 2 prints as digits only; ".0" tells the reader that it is not meant as an integer.
 void jsonw_double(JsonWriter *writer, const char *key, double value) {
     if (!isfinite(value)) {
         jsonw_null(writer, key);

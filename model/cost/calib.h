@@ -1,4 +1,5 @@
-// Constants of the price model: efficiencies and fixed costs, each with its interval, provenance and source. Data: topologies/calibrations/*.json.
+// Constants of the price model: efficiencies and fixed costs, each with its interval, provenance
+// and source. Data: topologies/calibrations/*.json.
 #ifndef MODEL_COST_CALIB_H
 #define MODEL_COST_CALIB_H
 
@@ -10,7 +11,9 @@
 #include "model/base/mem.h"
 
 // Weakest last: the confidence of a result is the weakest provenance in it.
-#define PROVENANCE_LIST(X) X(MEASURED, "measured") X(INTERPOLATED, "interpolated") X(EXTRAPOLATED, "extrapolated") X(DEFAULT, "default")
+#define PROVENANCE_LIST(X)                                                                         \
+    X(MEASURED, "measured")                                                                        \
+    X(INTERPOLATED, "interpolated") X(EXTRAPOLATED, "extrapolated") X(DEFAULT, "default")
 typedef enum Provenance {
 #define X(name, text) PROVENANCE_##name,
     PROVENANCE_LIST(X)
@@ -19,8 +22,9 @@ typedef enum Provenance {
 } Provenance;
 extern const char *const calib_provenance_names[PROVENANCE_COUNT];
 
-// EFFICIENCY parameters are parts of a nominal rate (0..1]; TIME parameters are seconds. One per row, whatever the device generation; a file may
-// give a value per generation ("hopper", "blackwell", "*").
+// EFFICIENCY parameters are parts of a nominal rate (0..1]; TIME parameters are seconds. One per
+// row, whatever the device generation; a file may give a value per generation ("hopper",
+// "blackwell", "*").
 #define CALIB_LIST(X)                                                                              \
     X(GEMM_BF16, "gemm bf16 efficiency")                                                           \
     X(GEMM_FP8, "gemm fp8 efficiency")                                                             \
@@ -46,7 +50,8 @@ typedef enum CalibParam {
 } CalibParam;
 extern const char *const calib_param_names[CALIB_COUNT];
 
-// [low, high] is the interval that the source states; when it states none, value / 1.5 .. value * 1.5 and `is_default_interval`.
+// [low, high] is the interval that the source states; when it states none, value / 1.5 .. value
+// * 1.5 and `is_default_interval`.
 typedef struct CalibValue {
     double value, low, high;
     Provenance provenance;
@@ -63,13 +68,16 @@ typedef struct Calib {
     Digest digest;
 } Calib;
 
-// topologies/calibrations/default.json unless `name` says otherwise ("" or NULL). `generation` picks rows; "*" rows serve the rest.
+// topologies/calibrations/default.json unless `name` says otherwise ("" or NULL). `generation`
+// picks rows; "*" rows serve the rest.
 bool calib_load(const char *name, const char *generation, Calib *out, Err *err);
-bool calib_parse(const char *name, const char *bytes, size_t count, const char *generation, Calib *out, Err *err);
+bool calib_parse(const char *name, const char *bytes, size_t count, const char *generation,
+                 Calib *out, Err *err);
 void calib_free(Calib *calib);
 
-// Factor by which the time governed by a parameter is multiplied in draw number `draw` of `seed`: log-uniform over the interval, the same
-// for every plan (common draws). An efficiency's factor is value / drawn, a time's drawn / value.
+// Factor by which the time governed by a parameter is multiplied in draw number `draw` of `seed`:
+// log-uniform over the interval, the same for every plan (common draws). An efficiency's factor is
+// value / drawn, a time's drawn / value.
 double calib_draw(const Calib *calib, CalibParam param, uint64_t seed, uint32_t draw);
 
 #endif

@@ -1,4 +1,5 @@
-// Price of one compute operation on one device: max(flop / rate(shape), bytes / bandwidth) + fixed, as a value that keeps its parts.
+// Price of one compute operation on one device: max(flop / rate(shape), bytes / bandwidth) + fixed,
+// as a value that keeps its parts.
 #ifndef MODEL_COST_PRICE_H
 #define MODEL_COST_PRICE_H
 
@@ -9,10 +10,14 @@
 #include "model/cost/calib.h"
 #include "model/machine/device.h"
 
-typedef enum PriceBound { PRICE_COMPUTE, PRICE_MEMORY, PRICE_FIXED } PriceBound; // which part is the largest
+typedef enum PriceBound {
+    PRICE_COMPUTE,
+    PRICE_MEMORY,
+    PRICE_FIXED
+} PriceBound; // which part is the largest
 
 typedef struct Price {
-    Time time_ps;                       // max(compute, memory) + fixed
+    Time time_ps; // max(compute, memory) + fixed
     Time compute_ps, memory_ps, fixed_ps;
     uint64_t flop, bytes;
     PriceBound bound;
@@ -26,19 +31,26 @@ typedef struct PriceModel {
     const Calib *calib;
 } PriceModel;
 
-// `batch` products of m x k by k x n. Weights are read once per product; activations (2 bytes an element) in and out. Tiles of 128 x 128 (64 rows when m is
-// small) and waves over the compute units round m and n up. A device without the arithmetic format computes in the next wider one it has (FP4 -> FP8 -> BF16).
-Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch, NumFmt weights, NumFmt math);
+// `batch` products of m x k by k x n. Weights are read once per product, 4-bit ones with their
+// block scales; activations (2 bytes an element) in and out. Tiles of 128 x 128 (64 rows when m is
+// small) in waves over the compute units; k is cut over the units that one wave leaves idle. A
+// device without the arithmetic format computes in the next wider one that it has (FP4 -> FP8 ->
+// BF16).
+Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
+                 NumFmt weights, NumFmt math);
 
-// `experts` experts on this device, `m` (token, expert) pairs over all of them; the number of experts hit when `m` pairs fall on `experts` evenly at random is
-// experts * (1 - (1 - 1/experts)^m): only their weights are read, each padded to whole row tiles.
-Price price_grouped_gemm(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n, uint64_t k, NumFmt weights, NumFmt math);
+// `experts` experts on this device, `m` (token, expert) pairs over all of them; the number of
+// experts hit when `m` pairs fall on `experts` evenly at random is experts * (1 - (1 -
+// 1/experts)^m): only their weights are read, each padded to whole row tiles.
+Price price_grouped_gemm(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n,
+                         uint64_t k, NumFmt weights, NumFmt math);
 
 // Attention and anything described by its flop and bytes.
 Price price_attention(const PriceModel *model, uint64_t flop, uint64_t bytes);
 Price price_memory(const PriceModel *model, uint64_t flop, uint64_t bytes);
 
-// Nominal rate of a format on a device after the fallback above, and the format that is used. 0 when the device has none.
+// Nominal rate of a format on a device after the fallback above, and the format that is used. 0
+// when the device has none.
 uint64_t price_rate(const Device *device, NumFmt math, NumFmt *used);
 
 #endif

@@ -1,5 +1,6 @@
-// The device catalogue: what a GPU, CPU, NIC or switch of a given name can do, with the source of every figure.
-// Data: topologies/devices/*.json. A figure that a vendor states as a range keeps both ends.
+// The device catalogue: what a GPU, CPU, NIC or switch of a given name can do, with the source of
+// every figure. Data: topologies/devices/*.json. A figure that a vendor states as a range keeps
+// both ends.
 #ifndef MODEL_MACHINE_DEVICE_H
 #define MODEL_MACHINE_DEVICE_H
 
@@ -10,24 +11,33 @@
 #include "model/base/mem.h"
 #include "model/base/numfmt.h"
 #include "model/base/hash.h"
+#include "model/base/text.h"
 
 // Both ends of a figure; low == high when it is one number; 0, 0 when not given.
 typedef struct Range {
     uint64_t low, high;
 } Range;
 
-// Rates are dense. memory_B is what a process sees, Bps per direction. price in micro-dollars per hour, with its
-// date in `price_source`. `confidence` is A (vendor or source code), B (third party), C (derived) or M (no source).
+// Rates are dense. memory_B is what a process sees, Bps per direction. price in micro-dollars per
+// hour, with its date in `price_source`. `confidence` is A (vendor or source code), B (third
+// party), C (derived) or M (no source).
 typedef struct Device {
-    const char *name; // "GB200"
+    const char *name;           // "GB200"
+    const char *const *aliases; // other names, `alias_count` of them
+    uint32_t alias_count;
     const char *kind; // "gpu", "cpu", "nic", "switch"
     Range memory_B;
     Range memory_Bps;
-    Range rate_flops[NUMFMT_COUNT]; // by arithmetic format; FP4 and FP8 and BF16 as vendors state them
-    uint32_t compute_units;         // SM or CU; 0 when not given
+    Range rate_flops[NUMFMT_COUNT]; // by arithmetic format; FP4 and FP8 and BF16 as vendors state
+                                    // them
+    uint32_t compute_units;         // SM or CU; 0 when not given; the low end of a range
+    uint32_t compute_units_high;
     uint64_t l2_B;
     Range scale_up_Bps; // sum over its scale-up links
     uint32_t scale_up_links;
+    uint32_t ports; // of a NIC or switch; 0 when not given
+    uint64_t port_Bps;
+    const char *host; // link to the host: "PCIe5", "C2C"; "" when not given
     Range power_mW;
     Range price_uusd_per_hour;
     const char *generation; // "hopper", "blackwell": key of calibrations

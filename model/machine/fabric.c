@@ -13,16 +13,14 @@
 #include "model/machine/fabric_shape.h"
 #include "model/machine/topology_link.h"
 
-#define RULES_MAX 4096 // link rules times the places of their templates
-
-static const Part *part_at(const Topology *topology, const TopologyPlace *place, uint32_t level) {
-    return &topology->templates[place->template_id[level]].parts[place->part[level]];
-}
+#define RULES_MAX    4096 // link rules times the places of their templates
+#define VERTICES_MAX (UINT32_C(1) << 24)
 
 static const char *class_name(const Topology *topology, const TopologyPlace *place, Arena *arena) {
     Text text = {0};
     for (uint32_t level = 0; level < place->depth; level++) {
-        text_addf(&text, "%s%s", level == 0 ? "" : ".", part_at(topology, place, level)->name);
+        text_addf(&text, "%s%s", level == 0 ? "" : ".",
+                  topology_place_part(topology, place, level)->name);
     }
     const char *name = arena_string(arena, text_string(&text));
     text_free(&text);
@@ -32,7 +30,7 @@ static const char *class_name(const Topology *topology, const TopologyPlace *pla
 static bool find_device(const Fabric *fabric, const DeviceCatalogue *catalogue,
                         const TopologyPlace *place, VertexClass *out, Err *err) {
     const Topology *topology = fabric->topology;
-    const Part *part = part_at(topology, place, place->depth - 1);
+    const Part *part = topology_place_part(topology, place, place->depth - 1);
     const char *in = topology->templates[place->template_id[place->depth - 1]].name;
     const char *kind = topology_kind_names[part->kind];
     if (part->device[0] == '\0') return true;
@@ -50,21 +48,26 @@ static bool find_device(const Fabric *fabric, const DeviceCatalogue *catalogue,
 static bool add_class(Fabric *fabric, const DeviceCatalogue *catalogue, const TopologyPlace *place,
                       Err *err) {
     const Topology *topology = fabric->topology;
-    const Part *part = part_at(topology, place, place->depth - 1);
+    const Part *part = topology_place_part(topology, place, place->depth - 1);
     VertexClass *class = &fabric->classes[fabric->class_count];
     *class = (VertexClass){
         .place = *place, .kind = part->kind, .first = fabric->vertex_count, .count = 1};
     if (!find_device(fabric, catalogue, place, class, err)) return false;
     class->name = class_name(topology, place, &fabric->arena);
     class->memory_B = part->memory_B;
-    if (class->memory_B == 0 && class->device != NULL)
+    if (class->kind == PART_GPU && class->memory_B == 0 && class->device != NULL) {
         class->memory_B = device_low(class->device->memory_B);
+    }
     class->digit_count = place->depth;
     for (uint32_t level = 0; level < place->depth; level++) {
-        class->shape[level] = part_at(topology, place, level)->count;
+        class->shape[level] = topology_place_part(topology, place, level)->count;
         class->count *= class->shape[level];
     }
-    fabric->vertex_count += class->count; // TOPOLOGY_KINDS_MAX x TOPOLOGY_PARTS_MAX fits
+    if (class->count > VERTICES_MAX - fabric->vertex_count) {
+        return err_set(err, "%s: more than %u parts in the machine", topology->origin,
+                       VERTICES_MAX);
+    }
+    fabric->vertex_count += class->count;
     fabric->class_count++;
     if (class->kind == PART_GPU) fabric->gpu_count += class->count;
     return true;
@@ -73,13 +76,14 @@ static bool add_class(Fabric *fabric, const DeviceCatalogue *catalogue, const To
 static bool add_classes(Fabric *fabric, const DeviceCatalogue *catalogue, Err *err) {
     TopologyPlace *places;
     uint32_t count;
-    if (!topology_places(fabric->topology, &fabric->arena, &places, &count, err)) {
+    if (!topology_place_list(fabric->topology, &fabric->arena, &places, &count, err)) {
         return err_prefix(err, "%s", fabric->topology->origin);
     }
     fabric->classes = arena_alloc(&fabric->arena, count, sizeof *fabric->classes);
     for (int wants_gpu = 1; wants_gpu >= 0; wants_gpu--) {
         for (uint32_t i = 0; i < count; i++) {
-            PartKind kind = part_at(fabric->topology, &places[i], places[i].depth - 1)->kind;
+            PartKind kind =
+                topology_place_part(fabric->topology, &places[i], places[i].depth - 1)->kind;
             if ((kind == PART_GPU) != (wants_gpu == 1)) continue;
             if (!add_class(fabric, catalogue, &places[i], err)) return false;
         }
@@ -216,13 +220,40 @@ static bool check_linked(const Fabric *fabric, Err *err) {
     return true;
 }
 
+// Links that end in a port of a switch or of the network side of a NIC.
+static bool takes_ports(LinkClass link_class) {
+    return topology_class_is_scale_up(link_class) || link_class == LINK_IB ||
+           link_class == LINK_ETH;
+}
+
+// Ports are compared over all parts of a class together.
+static bool check_ports(const Fabric *fabric, Err *err) {
+    for (uint32_t i = 0; i < fabric->class_count; i++) {
+        const VertexClass *class = &fabric->classes[i];
+        uint64_t cables = 0;
+        if (class->device == NULL || class->device->ports == 0) continue;
+        for (uint32_t k = 0; k < fabric->rule_count; k++) {
+            const FabricRule *rule = &fabric->rules[k];
+            uint64_t ends = (uint64_t)(rule->from_class == i) + (rule->to_class == i);
+            if (takes_ports(rule->link->link_class))
+                cables += ends * rule->instances * rule->link->cables;
+        }
+        if (cables <= (uint64_t) class->count * class->device->ports) continue;
+        return err_set(err, "%s: %s: %llu cables for %u of %s, which has %u ports",
+                       fabric->topology->origin, class->name, (unsigned long long)cables,
+                       class->count, class->device->name, class->device->ports);
+    }
+    return true;
+}
+
 bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fabric *out,
                   Err *err) {
     Fabric fabric = {.topology = topology};
     bool done = add_classes(&fabric, catalogue, err) && add_links(&fabric, err);
     if (done) add_adjacent(&fabric);
     if (done) fabric.node_size = node_size_of(&fabric);
-    done = done && check_linked(&fabric, err) && fabric_shape_find(&fabric, err);
+    done = done && check_linked(&fabric, err) && check_ports(&fabric, err) &&
+           fabric_shape_find(&fabric, err);
     if (!done) {
         fabric_free(&fabric);
         return false;
@@ -270,7 +301,7 @@ void fabric_vertex_name(const Fabric *fabric, VertexId vertex, Text *out) {
     fabric_rule_digits(class, vertex, digits);
     for (uint32_t level = 0; level < class->digit_count; level++) {
         text_addf(out, "%s%s", level == 0 ? "" : ".",
-                  part_at(fabric->topology, &class->place, level)->name);
+                  topology_place_part(fabric->topology, &class->place, level)->name);
         if (class->shape[level] > 1) text_addf(out, "[%u]", digits[level]);
     }
 }

@@ -17,6 +17,7 @@
 #include "model/base/units.h"
 #include "model/machine/device.h"
 #include "model/machine/topology.h"
+#include "model/machine/topology_place.h"
 
 typedef uint32_t VertexId;
 typedef uint32_t LinkId; // directed; the two directions of a bundle are 2k and 2k+1
@@ -130,19 +131,5 @@ bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, Lin
 // edges.
 bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
 void fabric_route_free(Route *route);
-
-// Summary for `moesim topo`. Bandwidths are per direction.
-typedef struct FabricSummary {
-    uint32_t count[PART_KIND_COUNT];
-    uint64_t links[LINK_CLASS_COUNT]; // cables, undirected
-    Range gpu_Bps[LINK_CLASS_COUNT];  // out of a GPU, least and most over GPUs; nic links seen
-                                      // behind PCIe count as ib or eth
-    uint64_t bisection_Bps; // upper bound by the tiers: GPUs halved along the outermost digit that
-                            // can be halved evenly
-    uint64_t bisection_by_class[LINK_CLASS_COUNT];
-    uint32_t diameter_hops;
-    Time diameter_ps;
-} FabricSummary;
-bool fabric_summarise(const Fabric *fabric, FabricSummary *out, Err *err);
 
 #endif

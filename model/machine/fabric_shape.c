@@ -20,7 +20,6 @@
 #define CASES_MAX 1024 // routes that are tried before a machine counts as irregular
 #define SCAN_LINKS                                                                                 \
     (UINT32_C(1) << 27) // an irregular machine with more directed links is not scanned
-#define SCAN_VERTICES (UINT32_C(1) << 24)
 
 // Levels of the template tree, joined where they move together.
 typedef struct Levels {
@@ -331,7 +330,7 @@ static bool unreached(const Fabric *fabric, const unsigned char *marks, Err *err
 
 // Without symmetry: all links are followed once, with memory for all vertices that is given back.
 static bool scan(Fabric *fabric, Err *err) {
-    if (fabric->link_count > SCAN_LINKS || fabric->vertex_count > SCAN_VERTICES) {
+    if (fabric->link_count > SCAN_LINKS) {
         return err_set(err, "too large for an irregular machine: %u links between %u parts",
                        fabric->link_count / 2, fabric->vertex_count);
     }

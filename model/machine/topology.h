@@ -35,23 +35,21 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 #include "model/base/units.h"
-#include "model/machine/device.h"
 
-#define TOPOLOGY_VERSION    1
-#define TOPOLOGY_DEPTH_MAX  8       // levels of templates
-#define TOPOLOGY_PARTS_MAX  1000000 // parts of a whole machine of one class
-#define TOPOLOGY_KINDS_MAX  1024    // classes of parts in a whole machine
-#define TOPOLOGY_LINKS_MAX  2048    // link rules of all templates
-#define TOPOLOGY_CABLES_MAX 10000   // of one link
-#define TOPOLOGY_RATE_MAX_BPS                                                                      \
-    UINT64_C(100000000000000) // of one cable
-#define TOPOLOGY_LATENCY_MAX_PS PS_PER_SECOND                 // of one link; sums over a path stay inside 64 bits
+#define TOPOLOGY_VERSION        1
+#define TOPOLOGY_DEPTH_MAX      8                         // levels of templates
+#define TOPOLOGY_PARTS_MAX      1000000                   // parts of a whole machine of one class
+#define TOPOLOGY_LINKS_MAX      2048                      // link rules of all templates
+#define TOPOLOGY_CABLES_MAX     10000                     // of one link
+#define TOPOLOGY_RATE_MAX_BPS   UINT64_C(100000000000000) // of one cable
+#define TOPOLOGY_LATENCY_MAX_PS PS_PER_SECOND // of one link; sums over a path stay inside 64 bits
 
 #define TOPOLOGY_KIND_LIST(X)                                                                      \
     X(GPU, "gpu")                                                                                  \
     X(CPU, "cpu")                                                                                  \
-    X(NIC, "nic") X(SWITCH, "switch") X(PCIE_SWITCH, "pcie-switch") X(MEMORY, "memory")            \
-        X(STORAGE, "storage") X(GROUP, "group")
+    X(NIC, "nic")                                                                                  \
+    X(SWITCH, "switch")                                                                            \
+    X(PCIE_SWITCH, "pcie-switch") X(MEMORY, "memory") X(STORAGE, "storage") X(GROUP, "group")
 typedef enum PartKind {
 #define X(name, text) PART_##name,
     TOPOLOGY_KIND_LIST(X)
@@ -63,8 +61,11 @@ extern const char *const topology_kind_names[PART_KIND_COUNT];
 #define TOPOLOGY_CLASS_LIST(X)                                                                     \
     X(NVLINK, "nvlink")                                                                            \
     X(C2C, "c2c")                                                                                  \
-    X(XGMI, "xgmi") X(UB, "ub") X(ICI, "ici") X(PCIE, "pcie") X(IB, "ib") X(ETH, "eth")            \
-        X(MEMORY, "memory") X(STORAGE, "storage") X(OTHER, "other")
+    X(XGMI, "xgmi")                                                                                \
+    X(UB, "ub")                                                                                    \
+    X(ICI, "ici")                                                                                  \
+    X(PCIE, "pcie")                                                                                \
+    X(IB, "ib") X(ETH, "eth") X(MEMORY, "memory") X(STORAGE, "storage") X(OTHER, "other")
 typedef enum LinkClass {
 #define X(name, text) LINK_##name,
     TOPOLOGY_CLASS_LIST(X)
@@ -92,7 +93,7 @@ typedef struct Part {
     uint32_t template_id; // UINT32_MAX for a leaf
     uint32_t count;
     const char *device; // "" when none is named
-    uint64_t memory_B;  // of memory, storage and cpu parts; 0 when not given
+    uint64_t memory_B;  // 0 when not given; of a GPU its device then says it
 } Part;
 
 typedef struct LinkRule {
@@ -140,21 +141,8 @@ void topology_write(const Topology *topology, Text *out); // reads back to the s
 bool topology_check(const Topology *topology, Err *err);  // walks all invariants
 void topology_free(Topology *topology);
 
-// Ends the building of a topology in memory: checks it and sets its digest.
+// Ends building one in memory: checks it and sets its digest.
 bool topology_finish(Topology *topology, Err *err);
-
-// A leaf part seen from the whole machine: the parts on the way to it, outermost first.
-typedef struct TopologyPlace {
-    uint32_t depth;
-    uint32_t template_id[TOPOLOGY_DEPTH_MAX]; // at each level the template and its part
-    uint32_t part[TOPOLOGY_DEPTH_MAX];
-} TopologyPlace;
-
-// All leaf parts of the machine, depth first in the order of the file. Refuses cycles, more than
-// TOPOLOGY_KINDS_MAX places, and a place with more than TOPOLOGY_PARTS_MAX parts. The array is the
-// arena's.
-bool topology_places(const Topology *topology, Arena *arena, TopologyPlace **out,
-                     uint32_t *out_count, Err *err);
 
 // The index of a part by name, or UINT32_MAX.
 uint32_t topology_find_part(const Template *in, const char *name);

@@ -1,4 +1,5 @@
-// Builds an Arch from a config.json: reader (fields), pattern (layers), quant (storage), tensor (shapes), count (totals).
+// Builds an Arch from a config.json: reader (fields), pattern (layers), quant (storage), tensor
+// (shapes), count (totals).
 //
 // Invariant: an Arch is whole or empty; after arch_parse succeeds arch_check holds.
 #include "model/moe/arch.h"
@@ -73,7 +74,8 @@ static bool is_used(const uint8_t *positions, uint32_t count, uint32_t position)
     return false;
 }
 
-// The specs of the kinds of attention and feed-forward block that some layer has, in the order of the family's parts.
+// The specs of the kinds of attention and feed-forward block that some layer has, in the order of
+// the family's parts.
 static bool make_specs(TensorInput *input, Arch *arch, Err *err) {
     const Reader *reader = input->reader;
     arch->attentions = arena_alloc(&arch->arena, FAMILY_PARTS_MAX, sizeof *arch->attentions);
@@ -81,8 +83,7 @@ static bool make_specs(TensorInput *input, Arch *arch, Err *err) {
     for (uint32_t p = 0; p < FAMILY_PARTS_MAX && reader->family->parts[p] != NULL; p++) {
         const Part *part = reader->family->parts[p];
         bool fits = true;
-        if (part->scope == PART_ATTENTION &&
-            is_used(input->pattern->attention, arch->layers, p)) {
+        if (part->scope == PART_ATTENTION && is_used(input->pattern->attention, arch->layers, p)) {
             fits = make_attention(&reader->dims, &part->attention,
                                   &arch->attentions[arch->attention_count]);
             input->attention_of[p] = arch->attention_count++;
@@ -117,10 +118,9 @@ static NumFmt component_format(const Arch *arch, Component component, NumFmt qua
 }
 
 static Digest hash_attention(Digest hash, const AttentionSpec *spec) {
-    const uint32_t words[] = {spec->kind,      spec->heads, spec->kv_heads,
-                              spec->head_dim,  spec->value_dim, spec->q_lora,
-                              spec->kv_lora,   spec->rope,  spec->conv,
-                              spec->output_gate};
+    const uint32_t words[] = {spec->kind,      spec->heads,      spec->kv_heads, spec->head_dim,
+                              spec->value_dim, spec->q_lora,     spec->kv_lora,  spec->rope,
+                              spec->conv,      spec->output_gate};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
     hash = hash_u64(hash, spec->kv_elements_per_token);
     hash = hash_u64(hash, spec->kv_packed_B_per_token);
@@ -128,9 +128,8 @@ static Digest hash_attention(Digest hash, const AttentionSpec *spec) {
 }
 
 static Digest hash_mlp(Digest hash, const MlpSpec *spec) {
-    const uint32_t words[] = {spec->experts,    spec->top_k, spec->groups,
-                              spec->top_groups, spec->width, spec->shared_width,
-                              spec->latent};
+    const uint32_t words[] = {spec->experts, spec->top_k,        spec->groups, spec->top_groups,
+                              spec->width,   spec->shared_width, spec->latent};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
     return hash;
 }
@@ -138,17 +137,17 @@ static Digest hash_mlp(Digest hash, const MlpSpec *spec) {
 static Digest hash_class(Digest hash, const TensorClass *class) {
     hash = hash_string(hash_string(hash, class->pattern), class->type);
     for (uint32_t i = 0; i < 4; i++) hash = hash_u64(hash, class->dims[i]);
-    const uint32_t words[] = {class->component, class->shard, class->element_bits, class->unit,
-                              class->layer_kind, class->per_layer};
+    const uint32_t words[] = {class->component, class->shard,      class->element_bits,
+                              class->unit,      class->layer_kind, class->per_layer};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
     return hash_u64(hash_u64(hash, class->parameters), class->bytes);
 }
 
 static Digest hash_arch(const Arch *arch) {
     Digest hash = hash_string(HASH_START, arch->family);
-    const uint64_t words[] = {arch->hidden, arch->vocab, arch->layers, arch->max_context,
-                              arch->tied_embeddings, arch->dtype, arch->expert_format,
-                              arch->dense_format};
+    const uint64_t words[] = {arch->hidden,        arch->vocab,           arch->layers,
+                              arch->max_context,   arch->tied_embeddings, arch->dtype,
+                              arch->expert_format, arch->dense_format};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
     for (uint32_t i = 0; i < arch->attention_count; i++)
         hash = hash_attention(hash, &arch->attentions[i]);
@@ -180,9 +179,9 @@ static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
     Err ignored = {0};
     bool known = json_string(reader->root, "model_type", &type, &ignored) &&
                  family_word_in(type, reader->family->model_types);
-    arch->family = known ? arena_string(&arch->arena, type)
-                         : arena_printf(&arch->arena, "%.*s", (int)first,
-                                        reader->family->model_types);
+    arch->family =
+        known ? arena_string(&arch->arena, type)
+              : arena_printf(&arch->arena, "%.*s", (int)first, reader->family->model_types);
     arch->hidden = narrow(dims, DIM_HIDDEN, &fits);
     arch->vocab = narrow(dims, DIM_VOCAB, &fits);
     arch->layers = narrow(dims, DIM_LAYERS, &fits);
@@ -231,6 +230,27 @@ bool arch_parse(const char *name, const char *bytes, size_t byte_count,
     return good;
 }
 
+bool arch_split_assumptions(const char *text, Arena *arena, ArchAssumption *out,
+                            uint32_t *out_count, Err *err) {
+    char quote[TEXT_QUOTE_MAX];
+    uint32_t count = 0;
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        char *item = arena_printf(arena, "%.*s", (int)length, text);
+        char *equals = strchr(item, '=');
+        if (equals == NULL || equals == item)
+            return err_set(err, "--assume: expected FIELD=VALUE, found %s",
+                           text_quote(item, quote));
+        if (count == ARCH_ASSUMPTIONS_MAX)
+            return err_set(err, "--assume: at most %d fields", ARCH_ASSUMPTIONS_MAX);
+        *equals = '\0';
+        out[count++] = (ArchAssumption){item, equals + 1};
+        text += length + (text[length] == ',');
+    }
+    *out_count = count;
+    return true;
+}
+
 // A folder stands for the config.json in it.
 static bool find_config(const char *name, Arena *arena, const char **path, Err *err) {
     struct stat info;
@@ -244,16 +264,35 @@ static bool find_config(const char *name, Arena *arena, const char **path, Err *
     return file_find(name, arena, path, err);
 }
 
+// Some checkpoints keep their quantisation in a file of its own: without it the sizes would be
+// wrong.
+bool arch_check_beside(const char *path, const Arch *arch, Err *err) {
+    struct stat info;
+    Arena arena = {0};
+    const char *other = file_beside(path, "hf_quant_config.json", &arena);
+    bool ignored = arch->expert_format != arch->dtype || stat(other, &info) != 0;
+    if (!ignored)
+        err_set(err, "%s: quantises this model, which is only supported in its config.json", other);
+    arena_free(&arena);
+    return ignored;
+}
+
 bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t count, Arch *out,
                Err *err) {
     Arena arena = {0};
     const char *path;
     char *bytes;
     size_t byte_count;
+    Arch arch = {0};
     bool good = find_config(name, &arena, &path, err) &&
                 file_read(path, FILE_CAP_B, &arena, &bytes, &byte_count, err) &&
-                arch_parse(path, bytes, byte_count, assumptions, count, out, err);
+                arch_parse(path, bytes, byte_count, assumptions, count, &arch, err) &&
+                arch_check_beside(path, &arch, err);
     arena_free(&arena);
+    if (good)
+        *out = arch;
+    else
+        arch_free(&arch);
     return good;
 }
 

@@ -1,7 +1,8 @@
 // The structure of a model, read from its config.json.
 //
-// A family (model_type) is data: rows that say which fields give which dimension, which layers are of which kind, and which tensors a
-// layer of that kind has. A field that changes the cost and is not understood is an error that names it.
+// A family (model_type) is data: rows that say which fields give which dimension, which layers are
+// of which kind, and which tensors a layer of that kind has. A field that changes the cost and is
+// not understood is an error that names it.
 #ifndef MODEL_MOE_ARCH_H
 #define MODEL_MOE_ARCH_H
 
@@ -12,6 +13,7 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/base/numfmt.h"
+#include "model/moe/tensor_class.h"
 
 #define ARCH_ATTENTION_LIST(X) X(GQA, "gqa") X(MLA, "mla") X(KDA, "kda")
 typedef enum AttentionKind {
@@ -30,11 +32,12 @@ typedef struct AttentionSpec {
     uint32_t q_lora, kv_lora, rope; // MLA: latent widths and the rope part
     uint32_t conv;                  // KDA: width of the short convolution
     bool output_gate;
-    // What the cache holds, from the family's row: elements per token and layer, and bytes of constant state per sequence and layer in the
-    // usual formats (f32 state, bf16 convolution).
+    // What the cache holds, from the family's row: elements per token and layer, and bytes of
+    // constant state per sequence and layer in the usual formats (f32 state, bf16 convolution).
     uint64_t kv_elements_per_token;
     uint64_t state_B_per_sequence;
-    uint64_t kv_packed_B_per_token; // MLA: of the packed fp8 form (fp8 latent, its scales, bf16 rope part); else 0
+    // MLA: bytes in the packed form of fp8 caches (fp8 latent, its scales, bf16 rope part); else 0
+    uint64_t kv_packed_B_per_token;
 } AttentionSpec;
 
 // One kind of feed-forward part: dense (experts == 0) or mixture of experts.
@@ -52,52 +55,19 @@ typedef struct LayerKind {
     uint32_t count;     // how many layers are of this kind
 } LayerKind;
 
-#define ARCH_COMPONENT_LIST(X)                                                                     \
-    X(EMBEDDING, "embedding") X(HEAD, "head") X(ATTENTION, "attention") X(DENSE, "dense mlp")      \
-    X(ROUTED, "routed experts") X(SHARED, "shared experts") X(ROUTER, "router")                    \
-    X(LATENT, "latent projections") X(NORM, "norms") X(MTP, "mtp") X(VISION, "vision")
-typedef enum Component {
-#define X(name, text) COMPONENT_##name,
-    ARCH_COMPONENT_LIST(X)
-#undef X
-        COMPONENT_COUNT
-} Component;
-extern const char *const arch_component_names[COMPONENT_COUNT];
-
-// How tensor parallelism cuts a tensor. COLUMN cuts rows of the stored matrix (outputs), ROW its columns (inputs), both in
-// whole units (a head, a 128-block); KV cuts rows by KV heads and replicates once TP exceeds them; VOCAB cuts the padded vocabulary; EXPERT
-// belongs to one expert and is cut by expert or MoE-tensor parallelism: then `inner` says which way.
-typedef enum ShardRule { SHARD_REPLICATED, SHARD_COLUMN, SHARD_ROW, SHARD_KV, SHARD_VOCAB, SHARD_EXPERT_COLUMN, SHARD_EXPERT_ROW, SHARD_EXPERT_WHOLE } ShardRule;
-
-// Tensors of one name pattern: `{L}` stands for the layer, `{E}` for the expert. Scales are tensors of their own.
-typedef struct TensorClass {
-    const char *pattern;
-    Component component;
-    ShardRule shard;
-    const char *type;          // as in safetensors: "BF16", "F8_E4M3", "U8", "F32"
-    uint32_t element_bits;     // of one stored element
-    uint32_t dims[4], dim_count;
-    uint32_t unit;             // rows (COLUMN, KV) or columns (ROW) that must stay together; 1 when any cut is fine
-    uint32_t layer_kind;       // index of LayerKind, or UINT32_MAX: not in the main layers
-    uint32_t per_layer;        // tensors in one such layer (experts), or in all when layer_kind is UINT32_MAX
-    uint64_t parameters;       // logical weights of ONE tensor (0 for scales; 2 per byte of packed 4-bit)
-    uint64_t bytes;            // of ONE tensor as stored
-    bool is_scale;
-} TensorClass;
-
 typedef struct ArchTotals {
-    uint64_t parameters;               // main text model
-    uint64_t active_all;               // per token: everything touched, both vocabulary tables included
-    uint64_t one_vocab_table;          // subtract once or twice for the other two conventions
-    uint64_t mtp_parameters;           // without duplicated tables
-    uint64_t mtp_on_disk;              // with them
+    uint64_t parameters;      // main text model
+    uint64_t active_all;      // per token: everything touched, both vocabulary tables included
+    uint64_t one_vocab_table; // subtract once or twice for the other two conventions
+    uint64_t mtp_parameters;  // without duplicated tables
+    uint64_t mtp_on_disk;     // with them
     uint64_t vision_parameters;
-    uint64_t checkpoint_B;             // payload of all tensors, main + MTP + vision
-    uint64_t tensors;                  // their number
+    uint64_t checkpoint_B; // payload of all tensors, main + MTP + vision
+    uint64_t tensors;      // their number
     uint64_t component_B[COMPONENT_COUNT];
     uint64_t component_parameters[COMPONENT_COUNT];
-    uint64_t kv_B_per_token;           // all layers, bf16 cache
-    uint64_t state_B_per_sequence;     // all layers
+    uint64_t kv_B_per_token;       // all layers, bf16 cache
+    uint64_t state_B_per_sequence; // all layers
 } ArchTotals;
 
 typedef struct Arch {
@@ -125,19 +95,29 @@ typedef struct Arch {
     Digest digest; // of the structure
 } Arch;
 
-// `--assume field=value`: taken instead of, or in the absence of, the config's field. `field` is a dotted path.
+// `--assume field=value`: taken instead of, or in the absence of, the config's field. `field` is a
+// dotted path.
 typedef struct ArchAssumption {
     const char *field, *value;
 } ArchAssumption;
 
+// "a=1,b=2" into at most ARCH_ASSUMPTIONS_MAX assumptions, whose strings are the arena's.
+#define ARCH_ASSUMPTIONS_MAX 32
+bool arch_split_assumptions(const char *text, Arena *arena, ArchAssumption *out,
+                            uint32_t *out_count, Err *err);
+
 // Reads NAME found by file_find (a config.json, or a folder with one).
-bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t count, Arch *out, Err *err);
-bool arch_parse(const char *name, const char *bytes, size_t byte_count, const ArchAssumption *assumptions,
-                uint32_t count, Arch *out, Err *err);
+bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t count, Arch *out,
+               Err *err);
+bool arch_parse(const char *name, const char *bytes, size_t byte_count,
+                const ArchAssumption *assumptions, uint32_t count, Arch *out, Err *err);
+// Refuses a config beside which an hf_quant_config.json says how the model is quantised (arch_load
+// does this itself).
+bool arch_check_beside(const char *path, const Arch *arch, Err *err);
 bool arch_check(const Arch *arch, Err *err);
 void arch_free(Arch *arch);
 
-// Bytes that a cache in `format` keeps per token (all layers), and per layer of one attention kind.
+// Bytes that a cache in `format` keeps per token, all layers together.
 uint64_t arch_kv_B_per_token(const Arch *arch, NumFmt format);
 
 #endif

@@ -1,7 +1,7 @@
 // Adds up tensors.
 //
-// Invariant: totals are sums over tensor classes, exact in 64 bits or refused; nothing is computed from a formula beside them, so that
-// what is counted, stored and cut by a plan is the same list.
+// Invariant: totals are sums over tensor classes, exact in 64 bits or refused; nothing is computed
+// from a formula beside them, so that what is counted, stored and cut by a plan is the same list.
 #include "model/moe/count.h"
 
 #include "model/base/wide.h"

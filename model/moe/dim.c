@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "model/base/wide.h"
 
@@ -35,32 +36,54 @@ bool dim_holds(const DimSet *dims, Dim when, Dim unless) {
     return wanted && (unless == DIM_NONE || dims->value[unless] == 0);
 }
 
+// The names of up to four dimensions, joined by `sign`.
+static void join(const DimSet *dims, const Dim *list, uint32_t count, const char *sign,
+                 char *buffer) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (uint32_t i = 0; i < count && list[i] != DIM_NONE; i++) {
+        int length = snprintf(buffer + used, DIM_TEXT_MAX - used, "%s%s", i > 0 ? sign : "",
+                              dim_name(dims, list[i]));
+        if (length < 0 || (size_t)length >= DIM_TEXT_MAX - used) return;
+        used += (size_t)length;
+    }
+}
+
+char *dim_describe(const DimSet *dims, Dim dim, char *buffer) {
+    const DimRule *rule = dims->rule[dim];
+    bool is_product = rule != NULL && rule->op == DIM_PRODUCT;
+    if (is_product || (rule != NULL && rule->op == DIM_SUM))
+        join(dims, (const Dim[3]){rule->a, rule->b, rule->c}, 3, is_product ? " x " : " + ",
+             buffer);
+    else
+        snprintf(buffer, DIM_TEXT_MAX, "%s", dim_name(dims, dim));
+    return buffer;
+}
+
 static bool multiply(const DimSet *dims, const Dim *factors, uint32_t count, uint64_t k,
                      uint64_t *out, Err *err) {
     uint64_t product = k == 0 ? 1 : k;
     for (uint32_t i = 0; i < count && factors[i] != DIM_NONE; i++) {
         if (wide_mul_u64(product, dim_get(dims, factors[i]), &product)) continue;
-        const char *name[4] = {"", "", "", ""};
-        for (uint32_t n = 0; n < count && factors[n] != DIM_NONE; n++)
-            name[n] = dim_name(dims, factors[n]);
-        return err_set(err, "%s%s%s%s%s%s%s: the product does not fit in 64 bits", name[0],
-                       *name[1] ? " x " : "", name[1], *name[2] ? " x " : "", name[2],
-                       *name[3] ? " x " : "", name[3]);
+        char names[DIM_TEXT_MAX];
+        join(dims, factors, count, " x ", names);
+        return err_set(err, "%s: too large for 64 bits", names);
     }
     *out = product;
     return true;
 }
 
-bool dim_product(const DimSet *dims, const Dim *factors, uint64_t *out, Err *err) {
-    return multiply(dims, factors, 4, 1, out, err);
+bool dim_product(const DimSet *dims, const Dim *factors, uint64_t k, uint64_t *out, Err *err) {
+    return multiply(dims, factors, 4, k, out, err);
 }
 
 static bool add(const DimSet *dims, const DimRule *rule, uint64_t *out, Err *err) {
     uint64_t a = dim_get(dims, rule->a), b = dim_get(dims, rule->b), c = dim_get(dims, rule->c);
     uint64_t sum;
     if (wide_add_u64(a, b, &sum) && wide_add_u64(sum, c, out)) return true;
-    return err_set(err, "%s + %s: the sum does not fit in 64 bits", dim_name(dims, rule->a),
-                   dim_name(dims, rule->b));
+    char names[DIM_TEXT_MAX];
+    join(dims, (const Dim[3]){rule->a, rule->b, rule->c}, 3, " + ", names);
+    return err_set(err, "%s: too large for 64 bits", names);
 }
 
 static bool round_up(const DimSet *dims, const DimRule *rule, uint64_t *out, Err *err) {
@@ -92,7 +115,11 @@ bool dim_apply(DimSet *dims, const DimRule *rules, uint32_t count, Err *err) {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t value;
         if (!evaluate(dims, &rules[i], &value, err)) return false;
+        if (rules[i].op == DIM_FIRST) // has the name of what was taken
+            dims->field[rules[i].out] =
+                dim_name(dims, dim_get(dims, rules[i].a) != 0 ? rules[i].a : rules[i].b);
         dim_set(dims, rules[i].out, value);
+        dims->rule[rules[i].out] = &rules[i];
     }
     return true;
 }

@@ -1,7 +1,9 @@
-// A matcher without backtracking: the set of positions that the items so far can end at is carried along.
+// A matcher without backtracking: the set of positions that the items so far can end at is carried
+// along.
 //
-// Invariant: time is (items x length of the name x length of a group), whatever the pattern; nothing recurses.
-// Source: the method is Thompson's, "Regular expression search algorithm", CACM 11 (1968), reduced to a sequence of items.
+// Invariant: time is (items x length of the name x length of a group), whatever the pattern;
+// nothing recurses. Source: the method is Thompson's, "Regular expression search algorithm", CACM
+// 11 (1968), reduced to a sequence of items.
 #include "model/moe/match.h"
 
 #include <string.h>
@@ -164,27 +166,30 @@ static void step_once(const MatchItem *item, const char *name, size_t length, si
     }
 }
 
-// Positions only grow, so one pass from left to right also reaches the ends of repetitions.
-static void step(const MatchItem *item, const char *name, size_t length, const Ends *starts,
+// Positions only grow, so one pass from left to right also reaches the ends of repetitions. False
+// when there is none.
+static bool step(const MatchItem *item, const char *name, size_t length, const Ends *starts,
                  Ends *out) {
     bool repeats = item->times == MATCH_ANY_TIMES || item->times == MATCH_AT_LEAST_ONCE;
     bool may_skip = item->times == MATCH_ANY_TIMES || item->times == MATCH_OPTIONAL;
-    memset(out->at, 0, sizeof out->at);
+    memset(out->at, 0, length + 1);
     for (size_t from = 0; from <= length; from++) {
-        if (starts->at[from] || (repeats && out->at[from])) step_once(item, name, length, from, out);
+        if (starts->at[from] || (repeats && out->at[from]))
+            step_once(item, name, length, from, out);
     }
     for (size_t from = 0; may_skip && from <= length; from++)
         if (starts->at[from]) out->at[from] = true;
+    return memchr(out->at, true, length + 1) != NULL;
 }
 
 bool match_test(const Match *match, const char *name) {
     size_t length = strlen(name);
     if (length > MATCH_NAME_MAX) return false;
     Ends ends[2];
-    memset(ends, 0, sizeof ends);
+    memset(ends[0].at, 0, length + 1);
     ends[0].at[0] = true;
     for (uint32_t i = 0; i < match->count; i++)
-        step(&match->items[i], name, length, &ends[i % 2], &ends[(i + 1) % 2]);
+        if (!step(&match->items[i], name, length, &ends[i % 2], &ends[(i + 1) % 2])) return false;
     const Ends *last = &ends[match->count % 2];
     for (size_t at = match->to_end ? length : 0; at <= length; at++)
         if (last->at[at]) return true;

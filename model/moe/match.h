@@ -1,8 +1,9 @@
 // Patterns over module names, as quantisation configs write them.
 //
 // "re:..." is a regular expression matched from the start of the name, of which a small part is
-// known: characters, `.`, `\.`, `\d`, [sets], (groups|of|plain|words), and `*`, `+`, `?` after any of
-// these; `^` at the start and `$` at the end. Other text is a glob in which `*` stands for any characters, matched as a whole.
+// known: characters, `.`, `\.`, `\d`, [sets], (groups|of|plain|words), and `*`, `+`, `?` after any
+// of these; `^` at the start and `$` at the end. Other text is a glob in which `*` stands for any
+// characters, matched as a whole.
 #ifndef MODEL_MOE_MATCH_H
 #define MODEL_MOE_MATCH_H
 
@@ -16,7 +17,12 @@
 #define MATCH_NAME_MAX    512 // bytes of a name, longer ones never match
 
 typedef enum MatchKind { MATCH_SET, MATCH_WORDS } MatchKind;
-typedef enum MatchTimes { MATCH_ONCE, MATCH_OPTIONAL, MATCH_ANY_TIMES, MATCH_AT_LEAST_ONCE } MatchTimes;
+typedef enum MatchTimes {
+    MATCH_ONCE,
+    MATCH_OPTIONAL,
+    MATCH_ANY_TIMES,
+    MATCH_AT_LEAST_ONCE
+} MatchTimes;
 
 // One item: a set of bytes, or alternatives joined by '|'.
 typedef struct MatchItem {

@@ -1,8 +1,9 @@
 // Attention as tables: grouped-query, latent (MLA) and Kimi delta attention (KDA).
 //
 // Invariant: rows only; no code. The order of rows is the order of the tensors in outputs.
-// Sources: the tensor names and shapes of the released checkpoints (deepseek-ai/DeepSeek-V3, moonshotai/Kimi-K3, Qwen/Qwen3); DeepSeek-V2,
-// arXiv:2405.04434, section 2.1 for MLA; Kimi Linear, arXiv:2510.26692, section 3 for KDA.
+// Sources: the tensor names and shapes of the released checkpoints (deepseek-ai/DeepSeek-V3,
+// moonshotai/Kimi-K3, Qwen/Qwen3); DeepSeek-V2, arXiv:2405.04434, section 2.1 for MLA; Kimi Linear,
+// arXiv:2510.26692, section 3 for KDA.
 #include "model/moe/parts_attention.h"
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
@@ -15,6 +16,11 @@ static const FieldRow gqa_fields[] = {
      .min = 1,
      .fallback_dim = DIM_HEADS},
     {.dim = DIM_HEAD_DIM, .paths = "head_dim", .need = FIELD_OPTIONAL, .min = 1},
+    {.dim = DIM_QK_NORM,
+     .paths = "use_qk_norm",
+     .need = FIELD_OPTIONAL,
+     .kind = FIELD_FLAG,
+     .fallback_dim = DIM_QK_NORM}, // what the family presets
 };
 static const DimRule gqa_rules[] = {
     {DIM_HEAD_DEFAULT, DIM_SHARE, DIM_HIDDEN, DIM_HEADS, DIM_NONE, 0},
@@ -29,6 +35,7 @@ static const DimCheck gqa_checks[] = {
 };
 static const InertKey gqa_inert[] = {
     {"attention_bias", "false|null"}, // true would bias the output projection too
+    {"qkv_bias", "false|null"},
 };
 
 #define QUERY .component = COMPONENT_ATTENTION, .shard = SHARD_COLUMN, .unit = DIM_HEAD_DIM
@@ -95,7 +102,6 @@ const Part parts_attention_gqa = {
 // GLM says in its config what other families take for granted.
 static const FieldRow glm_fields[] = {
     {.dim = DIM_QKV_BIAS, .paths = "attention_bias", .need = FIELD_OPTIONAL, .kind = FIELD_FLAG},
-    {.dim = DIM_QK_NORM, .paths = "use_qk_norm", .need = FIELD_OPTIONAL, .kind = FIELD_FLAG},
 };
 
 const Part parts_attention_glm_flags = {
@@ -105,8 +111,8 @@ const Part parts_attention_glm_flags = {
     .field_count = COUNT(glm_fields),
 };
 
-// The packed cache entry is the one of DeepSeek's FP8 kernels: the latent in FP8 with one F32 scale per 128, the rope part in
-// BF16 (512 + 16 + 128 = 656 B; FlashMLA README, "FP8 KV cache").
+// The packed cache entry is the one of DeepSeek's FP8 kernels: the latent in FP8 with one F32 scale
+// per 128, the rope part in BF16 (512 + 16 + 128 = 656 B; FlashMLA README, "FP8 KV cache").
 static const FieldRow mla_fields[] = {
     {.dim = DIM_HEADS, .paths = "num_attention_heads", .min = 1},
     {.dim = DIM_Q_LORA, .paths = "q_lora_rank", .need = FIELD_OPTIONAL},
@@ -161,10 +167,7 @@ static const TensorRow mla_tensors[] = {
      .dims = {DIM_MLA_Q_WIDTH, DIM_Q_LORA},
      .when = DIM_Q_LORA},
     {.name = "self_attn.kv_a_proj_with_mqa.weight", WHOLE, .dims = {DIM_MLA_LATENT, DIM_HIDDEN}},
-    {.name = "self_attn.kv_a_layernorm.weight",
-     WHOLE,
-     .store = STORE_PLAIN,
-     .dims = {DIM_KV_LORA}},
+    {.name = "self_attn.kv_a_layernorm.weight", WHOLE, .store = STORE_PLAIN, .dims = {DIM_KV_LORA}},
     {.name = "self_attn.kv_b_proj.weight",
      .component = COMPONENT_ATTENTION,
      .shard = SHARD_COLUMN,
@@ -207,8 +210,8 @@ const Part parts_attention_mla = {
                   .kv_packed_B = DIM_MLA_PACKED_B},
 };
 
-// State per sequence and layer: one head_dim x head_dim matrix per head in F32, and the last (kernel - 1) inputs of the three
-// convolutions in BF16.
+// State per sequence and layer: one head_dim x head_dim matrix per head in F32, and the last
+// (kernel - 1) inputs of the three convolutions in BF16.
 static const FieldRow kda_fields[] = {
     {.dim = DIM_KDA_HEADS, .paths = "linear_attn_config.num_heads", .min = 1},
     {.dim = DIM_KDA_DIM, .paths = "linear_attn_config.head_dim", .min = 1},
@@ -230,9 +233,8 @@ static const InertKey kda_inert[] = {
     {"linear_attn_config.gate_lower_bound", NULL},
 };
 
-#define HEADED .component = COMPONENT_ATTENTION, .shard = SHARD_COLUMN, .unit = DIM_KDA_DIM
-#define CONVOLUTION                                                                                \
-    HEADED, .store = STORE_F32, .dims = { DIM_KDA_WIDTH, DIM_ONE, DIM_KDA_CONV }
+#define HEADED      .component = COMPONENT_ATTENTION, .shard = SHARD_COLUMN, .unit = DIM_KDA_DIM
+#define CONVOLUTION HEADED, .store = STORE_F32, .dims = {DIM_KDA_WIDTH, DIM_ONE, DIM_KDA_CONV}
 
 static const TensorRow kda_tensors[] = {
     {.name = "self_attn.q_proj.weight", HEADED, .dims = {DIM_KDA_WIDTH, DIM_HIDDEN}},
@@ -247,7 +249,8 @@ static const TensorRow kda_tensors[] = {
      .component = COMPONENT_ATTENTION,
      .shard = SHARD_COLUMN,
      .dims = {DIM_KDA_HEADS, DIM_HIDDEN}},
-    // Stored padded beyond the heads in Kimi-K3, so that it has no even cut by heads: whole everywhere.
+    // Stored padded beyond the heads in Kimi-K3, so that it has no even cut by heads: whole
+    // everywhere.
     {.name = "self_attn.A_log",
      WHOLE,
      .store = STORE_F32,

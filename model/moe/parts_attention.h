@@ -1,8 +1,8 @@
-// Kinds of attention that families are made of: tables only, see family.h.
+// Kinds of attention that families are made of: tables only, see part.h.
 #ifndef MODEL_MOE_PARTS_ATTENTION_H
 #define MODEL_MOE_PARTS_ATTENTION_H
 
-#include "model/moe/family.h"
+#include "model/moe/part.h"
 
 extern const Part parts_attention_gqa;       // grouped-query attention
 extern const Part parts_attention_glm_flags; // what GLM's configs say about it

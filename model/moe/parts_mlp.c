@@ -1,7 +1,9 @@
-// Feed-forward blocks as tables: dense, and mixtures of experts under the three naming schemes in use.
+// Feed-forward blocks as tables: dense, and mixtures of experts under the three naming schemes in
+// use.
 //
-// Invariant: rows only; no code. Sources: tensor names and shapes of the released checkpoints; DeepSeekMoE,
-// arXiv:2401.06066, for shared experts; Kimi-K3's config.json for the latent space that its routed experts work in.
+// Invariant: rows only; no code. Sources: tensor names and shapes of the released checkpoints;
+// DeepSeekMoE, arXiv:2401.06066, for shared experts; Kimi-K3's config.json for the latent space
+// that its routed experts work in.
 #include "model/moe/parts_mlp.h"
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
@@ -31,33 +33,39 @@ const Part parts_mlp_dense = {
 
 #define ROUTED_IN                                                                                  \
     .component = COMPONENT_ROUTED, .shard = SHARD_EXPERT_COLUMN, .repeat = DIM_EXPERTS,            \
-    .dims = { DIM_EXPERT_WIDTH, DIM_EXPERT_IN }
+    .dims = {DIM_EXPERT_WIDTH, DIM_EXPERT_IN}
 #define ROUTED_OUT                                                                                 \
     .component = COMPONENT_ROUTED, .shard = SHARD_EXPERT_ROW, .repeat = DIM_EXPERTS,               \
-    .dims = { DIM_EXPERT_IN, DIM_EXPERT_WIDTH }
+    .dims = {DIM_EXPERT_IN, DIM_EXPERT_WIDTH}
 #define SHARED_IN                                                                                  \
     .component = COMPONENT_SHARED, .shard = SHARD_COLUMN, .when = DIM_SHARED_EXPERTS,              \
-    .dims = { DIM_SHARED_WIDTH, DIM_HIDDEN }
+    .dims = {DIM_SHARED_WIDTH, DIM_HIDDEN}
 #define SHARED_OUT                                                                                 \
     .component = COMPONENT_SHARED, .shard = SHARD_ROW, .when = DIM_SHARED_EXPERTS,                 \
-    .dims = { DIM_HIDDEN, DIM_SHARED_WIDTH }
+    .dims = {DIM_HIDDEN, DIM_SHARED_WIDTH}
 #define ROUTER                                                                                     \
     .component = COMPONENT_ROUTER, .shard = SHARD_REPLICATED, .store = STORE_PLAIN,                \
-    .dims = { DIM_EXPERTS, DIM_HIDDEN }
+    .dims = {DIM_EXPERTS, DIM_HIDDEN}
 #define ROUTER_BIAS                                                                                \
     .component = COMPONENT_ROUTER, .shard = SHARD_REPLICATED, .store = STORE_F32,                  \
     .dims = {DIM_EXPERTS}, .when = DIM_ROUTER_BIAS
-#define LATENT                                                                                     \
-    .component = COMPONENT_LATENT, .shard = SHARD_REPLICATED, .store = STORE_PLAIN
+#define LATENT .component = COMPONENT_LATENT, .shard = SHARD_REPLICATED, .store = STORE_PLAIN
 
 #define ROUTING_FIELDS                                                                             \
-    {.dim = DIM_EXPERTS, .paths = "num_experts|n_routed_experts|num_local_experts", .min = 1,      \
+    {.dim = DIM_EXPERTS,                                                                           \
+     .paths = "num_experts|n_routed_experts|num_local_experts",                                    \
+     .min = 1,                                                                                     \
      .max = 1 << 20},                                                                              \
         {.dim = DIM_TOP_K, .paths = "num_experts_per_tok|num_experts_per_token", .min = 1},        \
-        {.dim = DIM_GROUPS, .paths = "n_group|num_expert_group", .need = FIELD_OPTIONAL,           \
-         .min = 1, .fallback = 1},                                                                 \
-        {.dim = DIM_TOP_GROUPS, .paths = "topk_group", .need = FIELD_OPTIONAL, .min = 1,           \
-         .fallback = 1}
+        {.dim = DIM_GROUPS,                                                                        \
+         .paths = "n_group|num_expert_group",                                                      \
+         .need = FIELD_OPTIONAL,                                                                   \
+         .min = 1,                                                                                 \
+         .fallback = 1},                                                                           \
+    {                                                                                              \
+        .dim = DIM_TOP_GROUPS, .paths = "topk_group", .need = FIELD_OPTIONAL, .min = 1,            \
+        .fallback = 1                                                                              \
+    }
 
 static const FieldRow moe_fields[] = {
     ROUTING_FIELDS,
@@ -78,7 +86,14 @@ static const FieldRow moe_fields[] = {
      .choices = "greedy=0|group_limited_greedy=0|noaux_tc=1",
      .fallback_dim = DIM_ROUTER_BIAS},
 };
+// How many experts a token can choose from: those of the groups that it chose first.
+#define GROUPING_RULES                                                                             \
+    {DIM_GROUP_SIZE, DIM_SHARE, DIM_EXPERTS, DIM_GROUPS, DIM_NONE, 0}, {                           \
+        DIM_REACHABLE, DIM_PRODUCT, DIM_GROUP_SIZE, DIM_TOP_GROUPS, DIM_NONE, 0                    \
+    }
+
 static const DimRule moe_rules[] = {
+    GROUPING_RULES,
     {DIM_SHARED_WIDTH, DIM_PRODUCT, DIM_SHARED_EXPERTS, DIM_EXPERT_WIDTH, DIM_NONE, 0},
     {DIM_EXPERT_IN, DIM_FIRST, DIM_LATENT, DIM_HIDDEN, DIM_NONE, 0},
 };
@@ -86,16 +101,23 @@ static const DimCheck moe_checks[] = {
     {DIM_TOP_K, DIM_AT_MOST, DIM_EXPERTS},
     {DIM_EXPERTS, DIM_MULTIPLE_OF, DIM_GROUPS},
     {DIM_TOP_GROUPS, DIM_AT_MOST, DIM_GROUPS},
+    {DIM_TOP_K, DIM_AT_MOST, DIM_REACHABLE},
 };
 
 // How tokens choose: the same shapes and work whatever these say.
 static const InertKey moe_inert[] = {
-    {"norm_topk_prob", NULL},       {"moe_renormalize", NULL},
-    {"routed_scaling_factor", NULL}, {"scoring_func", NULL},
-    {"aux_loss_alpha", NULL},       {"seq_aux", NULL},
-    {"router_aux_loss_coef", NULL}, {"output_router_logits", NULL},
-    {"router_jitter_noise", NULL},  {"use_grouped_topk", NULL},
-    {"ep_size", NULL},              {"moe_router_activation_func", NULL},
+    {"norm_topk_prob", NULL},
+    {"moe_renormalize", NULL},
+    {"routed_scaling_factor", NULL},
+    {"scoring_func", NULL},
+    {"aux_loss_alpha", NULL},
+    {"seq_aux", NULL},
+    {"router_aux_loss_coef", NULL},
+    {"output_router_logits", NULL},
+    {"router_jitter_noise", NULL},
+    {"use_grouped_topk", NULL},
+    {"ep_size", NULL},
+    {"moe_router_activation_func", NULL},
     {"shared_expert_intermediate_size", "0|null"},
 };
 
@@ -111,9 +133,11 @@ static const TensorRow moe_tensors[] = {
 };
 
 #define MOE_MLP                                                                                    \
-    {.experts = DIM_EXPERTS, .top_k = DIM_TOP_K, .groups = DIM_GROUPS,                             \
-     .top_groups = DIM_TOP_GROUPS, .width = DIM_EXPERT_WIDTH, .shared_width = DIM_SHARED_WIDTH,    \
-     .latent = DIM_LATENT}
+    {                                                                                              \
+        .experts = DIM_EXPERTS, .top_k = DIM_TOP_K, .groups = DIM_GROUPS,                          \
+        .top_groups = DIM_TOP_GROUPS, .width = DIM_EXPERT_WIDTH, .shared_width = DIM_SHARED_WIDTH, \
+        .latent = DIM_LATENT                                                                       \
+    }
 
 const Part parts_mlp_moe = {
     .scope = PART_MLP,
@@ -131,8 +155,8 @@ const Part parts_mlp_moe = {
     .mlp = MOE_MLP,
 };
 
-// The latent projections stay in the model's type in Kimi-K3 although no `ignore` pattern names them: they are not of the
-// class that its quantisation targets.
+// The latent projections stay in the model's type in Kimi-K3 although no `ignore` pattern names
+// them: they are not of the class that its quantisation targets.
 static const TensorRow kimi_tensors[] = {
     {.name = "block_sparse_moe.gate.weight", ROUTER},
     {.name = "block_sparse_moe.gate.e_score_correction_bias", ROUTER_BIAS},
@@ -178,6 +202,7 @@ static const FieldRow mixtral_fields[] = {
     {.dim = DIM_EXPERT_WIDTH, .paths = "intermediate_size", .min = 1},
 };
 static const DimRule mixtral_rules[] = {
+    GROUPING_RULES,
     {DIM_EXPERT_IN, DIM_FIRST, DIM_HIDDEN, DIM_HIDDEN, DIM_NONE, 0},
 };
 static const TensorRow mixtral_tensors[] = {

@@ -1,8 +1,8 @@
-// Kinds of feed-forward blocks that families are made of: tables only, see family.h.
+// Kinds of feed-forward blocks that families are made of: tables only, see part.h.
 #ifndef MODEL_MOE_PARTS_MLP_H
 #define MODEL_MOE_PARTS_MLP_H
 
-#include "model/moe/family.h"
+#include "model/moe/part.h"
 
 extern const Part parts_mlp_dense;
 extern const Part parts_mlp_moe;         // experts named gate_proj, up_proj, down_proj

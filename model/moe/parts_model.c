@@ -1,8 +1,8 @@
-// What is not attention and not a feed-forward block, as tables: vocabulary tables, norms, draft layers, a vision tower; and the
-// keys of a config that never change cost.
+// What is not attention and not a feed-forward block, as tables: vocabulary tables, norms, draft
+// layers, a vision tower; and the keys of a config that never change cost.
 //
-// Invariant: rows only; no code. Sources: tensor names and shapes of the released checkpoints; DeepSeek-V3,
-// arXiv:2412.19437, section 2.2 for the draft layer.
+// Invariant: rows only; no code. Sources: tensor names and shapes of the released checkpoints;
+// DeepSeek-V3, arXiv:2412.19437, section 2.2 for the draft layer.
 #include "model/moe/parts_model.h"
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
@@ -24,10 +24,7 @@ static const FieldRow table_fields[] = {
      .kind = FIELD_CHOICE,
      .choices = "bfloat16=2|float16=1|float32=0", // positions in NumFmt, checked below
      .fallback = NUMFMT_BF16},
-    {.dim = DIM_TIED,
-     .paths = "tie_word_embeddings",
-     .need = FIELD_OPTIONAL,
-     .kind = FIELD_FLAG},
+    {.dim = DIM_TIED, .paths = "tie_word_embeddings", .need = FIELD_OPTIONAL, .kind = FIELD_FLAG},
 };
 _Static_assert(NUMFMT_F32 == 0 && NUMFMT_F16 == 1 && NUMFMT_BF16 == 2, "choices of torch_dtype");
 
@@ -111,13 +108,10 @@ const Part parts_model_attn_res_out = {
     .tensor_count = COUNT(attn_res_out_tensors),
 };
 
-// A draft layer is one layer of the main kind and these. Its copies of the embedding and of the head are in the checkpoint
-// of families with the preset DIM_MTP_TABLES.
+// A draft layer is one layer of the main kind and these. Its copies of the embedding and of the
+// head are in the checkpoint of families with the preset DIM_MTP_TABLES.
 static const FieldRow mtp_fields[] = {
-    {.dim = DIM_MTP_LAYERS,
-     .paths = "num_nextn_predict_layers",
-     .need = FIELD_OPTIONAL,
-     .max = 64},
+    {.dim = DIM_MTP_LAYERS, .paths = "num_nextn_predict_layers", .need = FIELD_OPTIONAL, .max = 64},
 };
 static const DimRule mtp_rules[] = {
     {DIM_TWO_HIDDEN, DIM_PRODUCT, DIM_HIDDEN, DIM_NONE, DIM_NONE, 2},
@@ -126,7 +120,7 @@ static const DimRule mtp_rules[] = {
 #define DRAFT .component = COMPONENT_MTP, .shard = SHARD_REPLICATED, .store = STORE_PLAIN
 #define DRAFT_TABLE                                                                                \
     .component = COMPONENT_MTP, .shard = SHARD_VOCAB, .store = STORE_PLAIN,                        \
-    .when = DIM_MTP_TABLES, .dims = { DIM_VOCAB, DIM_HIDDEN }
+    .when = DIM_MTP_TABLES, .dims = {DIM_VOCAB, DIM_HIDDEN}
 
 static const TensorRow mtp_tensors[] = {
     {.name = "eh_proj.weight", DRAFT, .dims = {DIM_HIDDEN, DIM_TWO_HIDDEN}},

@@ -1,8 +1,8 @@
-// What is neither attention nor a feed-forward block: tables only, see family.h.
+// What is neither attention nor a feed-forward block: tables only, see part.h.
 #ifndef MODEL_MOE_PARTS_MODEL_H
 #define MODEL_MOE_PARTS_MODEL_H
 
-#include "model/moe/family.h"
+#include "model/moe/part.h"
 
 extern const Part parts_model_tables;       // vocabulary, final norm, head; fields of all models
 extern const Part parts_model_norms;        // two norms in each layer

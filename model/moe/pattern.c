@@ -1,6 +1,7 @@
 // Applies the rules of a family's layer pattern, in order, to all layers.
 //
-// Invariant: on success each layer has exactly one kind of attention and one kind of feed-forward block.
+// Invariant: on success each layer has exactly one kind of attention and one kind of feed-forward
+// block.
 #include "model/moe/pattern.h"
 
 #include <string.h>

@@ -10,7 +10,8 @@ typedef struct Pattern {
     uint32_t layers;
 } Pattern;
 
-// Fails when a list names a layer twice or none that exists, or when a layer is left without a kind.
+// Fails when a list names a layer twice or none that exists, or when a layer is left without a
+// kind.
 bool pattern_read(Reader *reader, Pattern *out, Err *err);
 
 #endif

@@ -1,17 +1,19 @@
 // Reads quantization_config and answers, name by name, what is quantised.
 //
-// Invariant: a model either has one known scheme with known block sizes and exceptions that are all understood, or is refused.
-// Sources: the config.json and tensor headers of deepseek-ai/DeepSeek-V3 (fp8 blocks, F32 scales), Qwen/Qwen3-235B-A22B-FP8 (BF16
-// scales), moonshotai/Kimi-K3 (MXFP4: E2M1 codes, one E8M0 scale per 32; OCP Microscaling Formats 1.0, section 5.3).
+// Invariant: a model either has one known scheme with known block sizes and exceptions that are all
+// understood, or is refused. Sources: the config.json and tensor headers of deepseek-ai/DeepSeek-V3
+// (fp8 blocks, F32 scales), Qwen/Qwen3-235B-A22B-FP8 (BF16 scales), moonshotai/Kimi-K3 (MXFP4: E2M1
+// codes, one E8M0 scale per 32; OCP Microscaling Formats 1.0, section 5.3).
 #include "model/moe/quant.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(array)   ((uint32_t)(sizeof(array) / sizeof((array)[0])))
-#define PATTERNS_MAX   64   // with '*' or "re:"; each is tried on each name
-#define BLOCK_MAX      4096 // rows or columns of a block
+#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+#define PATTERNS_MAX 1024    // with '*' or "re:"
+#define WORK_MAX     1000000 // items of all patterns x layers: below a second
+#define BLOCK_MAX    4096    // rows or columns of a block
 
 static const QuantScheme schemes[] = {
     {.name = "fp8 blocks",
@@ -95,8 +97,8 @@ static bool is_listed(Quant *quant, const char *module) {
     memcpy(name, module, length + 1);
     for (;;) {
         const char *key = name;
-        const char **found = bsearch(&key, quant->exact, quant->exact_count, sizeof *quant->exact,
-                                     compare_strings);
+        const char **found =
+            bsearch(&key, quant->exact, quant->exact_count, sizeof *quant->exact, compare_strings);
         if (found != NULL) {
             quant->exact_used[found - quant->exact] = true;
             return true;
@@ -117,8 +119,7 @@ bool quant_covers(Quant *quant, const char *module) {
     if (quant->scheme == NULL) return false;
     if (quant->target_count > 0 && !any_matches(quant->targets, quant->target_count, module))
         return false;
-    return !is_listed(quant, module) &&
-           !any_matches(quant->ignored, quant->ignored_count, module);
+    return !is_listed(quant, module) && !any_matches(quant->ignored, quant->ignored_count, module);
 }
 
 void quant_note_unused(const Quant *quant, Reader *reader) {
@@ -135,6 +136,16 @@ void quant_note_unused(const Quant *quant, Reader *reader) {
 }
 
 // The config.
+
+// Patterns are tried layer by layer when some exception names a layer.
+static bool check_work(const Reader *reader, JsonNode config, const Quant *quant, Err *err) {
+    uint64_t items = 0, layers = dim_get(&reader->dims, DIM_LAYERS);
+    for (uint32_t i = 0; i < quant->ignored_count; i++) items += quant->ignored[i].count;
+    for (uint32_t i = 0; i < quant->target_count; i++) items += quant->targets[i].count;
+    if (!quant->by_layer || items * layers <= WORK_MAX) return true;
+    return json_error(config, err, "patterns of %llu characters for %llu layers are too many",
+                      (unsigned long long)items, (unsigned long long)layers);
+}
 
 static const QuantScheme *find_scheme(const char *method, const char *format) {
     for (uint32_t i = 0; i < COUNT(schemes); i++) {
@@ -223,14 +234,22 @@ static bool read_groups(Reader *reader, JsonNode config, Quant *quant, Err *err)
     return read_targets(reader, group, quant, err);
 }
 
-static bool check_keys(JsonNode config, Err *err) {
-    static const char *const inert[] = {
-        "activation_scheme",   "fmt", "scale_fmt", "kv_cache_scheme", "quantization_status",
-        "global_compression_ratio"};
+static bool check_keys(Reader *reader, JsonNode config, Err *err) {
+    static const char *const inert[] = {"activation_scheme",   "fmt",
+                                        "scale_fmt",           "kv_cache_scheme",
+                                        "quantization_status", "global_compression_ratio"};
     for (uint32_t i = 0; i < COUNT(inert); i++) json_ignore(config, inert[i]);
-    JsonNode node = json_first_unread(config);
-    if (json_is_absent(node)) return true;
-    return json_error(node, err, "unknown field of a quantisation, which may change the cost");
+    for (;;) {
+        JsonNode node = json_first_unread(config);
+        if (json_is_absent(node)) return true;
+        const char *path = arena_printf(reader->arena, "quantization_config.%s", json_key(node));
+        if (!reader_may_leave_out(reader, path))
+            return json_error(node, err,
+                              "unknown field, which may change the cost; go on without it by "
+                              "--assume %s=ignored",
+                              path);
+        json_ignore(config, json_key(node));
+    }
 }
 
 bool quant_read(Reader *reader, Quant *out, Err *err) {
@@ -251,7 +270,7 @@ bool quant_read(Reader *reader, Quant *out, Err *err) {
     JsonNode list = json_find(config, scheme->exceptions);
     if (json_has(config, scheme->exceptions) && !read_exceptions(reader, list, &quant, err))
         return false;
-    if (!check_keys(config, err)) return false;
+    if (!check_work(reader, config, &quant, err) || !check_keys(reader, config, err)) return false;
     *out = quant;
     return true;
 }

@@ -1,7 +1,7 @@
 // Turns a config.json into named dimensions by the rows of its family.
 //
-// Invariant: nothing is skipped silently. A key is read by a field row, listed as inert (with the values for which that holds), named
-// by an assumption of the user, or refused by name.
+// Invariant: nothing is skipped silently. A key is read by a field row, listed as inert (with the
+// values for which that holds), named by an assumption of the user, or refused by name.
 #include "model/moe/reader.h"
 
 #include <stdarg.h>
@@ -65,7 +65,8 @@ static bool next_path(const char **rest, char *path) {
 
 // Assumptions.
 
-// A field may be written as it is nested in the file ("text_config.hidden_size") or as rows name it.
+// A field may be written as it is nested in the file ("text_config.hidden_size") or as rows name
+// it.
 static bool names_path(const Reader *reader, const char *field, const char *path) {
     const char *outer = reader->family != NULL ? reader->family->text_path : NULL;
     size_t length = outer == NULL ? 0 : strlen(outer);
@@ -112,7 +113,7 @@ static bool choose_family(Reader *reader, Err *err) {
     JsonNode node = json_find(reader->root, "model_type");
     if (assumed != NULL) {
         type = assumed->value;
-        reader_note(reader, "model_type: assumed %s", type);
+        reader_note(reader, "model_type: taken as %s (--assume)", type);
     } else if (json_is_absent(node)) {
         return json_error(reader->root, err,
                           "missing \"model_type\"; name one with --assume model_type=NAME");
@@ -268,7 +269,7 @@ static bool take_assumption(Reader *reader, const FieldRow *row, const char *pat
     dim_set(&reader->dims, row->dim, value);
     reader->source[row->dim] = (JsonNode){0};
     reader->dims.field[row->dim] = arena_string(reader->arena, path);
-    reader_note(reader, "%s: assumed %s", path, assumed->value);
+    reader_note(reader, "%s: taken as %s (--assume)", path, assumed->value);
     return true;
 }
 
@@ -370,12 +371,14 @@ static const InertKey *find_inert(const Reader *reader, const char *path) {
     return NULL;
 }
 
+bool reader_may_leave_out(Reader *reader, const char *path) {
+    if (find_assumption(reader, path) == NULL) return false;
+    reader_note(reader, "%s: left out (--assume)", path);
+    return true;
+}
+
 static bool judge_key(Reader *reader, JsonNode node, const char *path, Err *err) {
-    const ArchAssumption *assumed = find_assumption(reader, path);
-    if (assumed != NULL) {
-        reader_note(reader, "%s: assumed %s, and otherwise not looked at", path, assumed->value);
-        return true;
-    }
+    if (reader_may_leave_out(reader, path)) return true;
     const InertKey *inert = find_inert(reader, path);
     if (inert == NULL)
         return json_error(node, err,
@@ -396,18 +399,14 @@ static bool check_object(Reader *reader, JsonNode object, const char *prefix, Er
     for (;;) {
         JsonNode node = json_first_unread(object);
         if (json_is_absent(node)) return true;
-        char path[PATH_MAX_B], quote[TEXT_QUOTE_MAX];
-        const char *key = json_key(node);
-        if (strlen(prefix) + strlen(key) >= sizeof path)
-            return json_error(object, err, "unknown field %s", text_quote(key, quote));
-        snprintf(path, sizeof path, "%s%s", prefix, key);
+        const char *path = arena_printf(reader->arena, "%s%s", prefix, json_key(node));
         if (!judge_key(reader, node, path, err)) return false;
-        json_ignore(object, key);
+        json_ignore(object, json_key(node));
     }
 }
 
-// The objects that paths lead through ("linear_attn_config"), each as often as rows name it: checking one again finds
-// nothing unread.
+// The objects that paths lead through ("linear_attn_config"), each as often as rows name it:
+// checking one again finds nothing unread.
 static bool check_container_of(Reader *reader, const char *path, Err *err) {
     const char *dot = strchr(path, '.');
     if (dot == NULL || dot[1] == '\0' || (dot[1] >= '0' && dot[1] <= '9')) return true;

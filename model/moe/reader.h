@@ -1,4 +1,5 @@
-// Reads a config.json by the rows of its family: every field is understood, known not to matter, assumed by the user, or an error.
+// Reads a config.json by the rows of its family: every field is understood, known not to matter,
+// assumed by the user, or an error.
 #ifndef MODEL_MOE_READER_H
 #define MODEL_MOE_READER_H
 
@@ -36,8 +37,11 @@ bool reader_read_dims(Reader *reader, Err *err);
 bool reader_finish(Reader *reader, Err *err);
 void reader_close(Reader *reader);
 
-// The value at a dotted path in the text config or else in the root; absent when it is missing or null. Marks it read.
+// The value at a dotted path in the text config or else in the root; absent when it is missing or
+// null. Marks it read.
 JsonNode reader_find(const Reader *reader, const char *path);
+// The user's word for a key that is not understood: true, with a note, when there is one.
+bool reader_may_leave_out(Reader *reader, const char *path);
 // One line for the user about what was assumed or left out.
 void reader_note(Reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,8 @@
 // Expands the tensor rows of a family over the layers of a model, under its quantisation scheme.
 //
-// Invariant: one TensorClass per name pattern and kind of layer; shapes, bytes and units are those of the stored tensor. A unit is
-// a whole number of heads and of blocks, so that a cut at units never splits either, and a scale tensor is cut where its matrix is.
+// Invariant: one TensorClass per name pattern and kind of layer; shapes, bytes and units are those
+// of the stored tensor. A unit is a whole number of heads and of blocks, so that a cut at units
+// never splits either, and a scale tensor is cut where its matrix is.
 #include "model/moe/tensor.h"
 
 #include <assert.h>
@@ -66,8 +67,8 @@ static size_t stem_length(const char *name) {
     return length > tail && strcmp(name + length - tail, suffix) == 0 ? length - tail : length;
 }
 
-// Whether the scheme stores this row's tensor in this layer. Rows that are never quantised are asked for too, so that exceptions
-// which name them count as understood.
+// Whether the scheme stores this row's tensor in this layer. Rows that are never quantised are
+// asked for too, so that exceptions which name them count as understood.
 static bool is_quantised(Quant *quant, const char *prefix, const TensorRow *row) {
     Text name = {0};
     if (quant->scheme == NULL) return false;
@@ -89,17 +90,19 @@ static uint64_t least_common_multiple(uint64_t a, uint64_t b) {
 // Sizes of one tensor; refuses a dimension over 32 bits or a product over 64.
 static bool set_size(const Expander *expander, const TensorRow *row, TensorClass *class, Err *err) {
     const DimSet *dims = expander->dims;
+    char what[DIM_TEXT_MAX];
     uint64_t elements, bits;
     for (uint32_t i = 0; i < 4 && row->dims[i] != DIM_NONE; i++) {
         uint64_t value = dim_get(dims, row->dims[i]);
         if (value == 0 || value > UINT32_MAX)
-            return err_set(err, "%s: %s of %llu", row->name, dim_name(dims, row->dims[i]),
+            return err_set(err, "%s: %s: expected 1 to %u, found %llu", row->name,
+                           dim_describe(dims, row->dims[i], what), UINT32_MAX,
                            (unsigned long long)value);
         class->dims[class->dim_count++] = (uint32_t)value;
     }
-    if (!dim_product(dims, row->dims, &elements, err)) return err_prefix(err, "%s", row->name);
-    if (!wide_mul_u64(elements, class->element_bits, &bits))
-        return err_set(err, "%s: more than 2^64 bits", row->name);
+    if (!dim_product(dims, row->dims, 1, &elements, err) ||
+        !dim_product(dims, row->dims, class->element_bits, &bits, err))
+        return err_prefix(err, "%s", row->name);
     class->parameters = row->logical != DIM_NONE ? dim_get(dims, row->logical) : elements;
     class->bytes = bits / 8;
     return true;
@@ -274,10 +277,9 @@ static bool expand_layer(Expander *expander, KindList *list, uint32_t layer, Err
         found = find_kind(list, kind.attention, kind.mlp, &rows.quantised);
         if (found == NONE) {
             found = add_kind(list, kind, rows.quantised);
-            Placement place = {
-                .prefix = arena_printf(&expander->arch->arena, "%s%s", family->prefix,
-                                       family->layer_prefix),
-                .layer_kind = found};
+            Placement place = {.prefix = arena_printf(&expander->arch->arena, "%s%s",
+                                                      family->prefix, family->layer_prefix),
+                               .layer_kind = found};
             if (!push_layer(expander, &rows, place, err)) return false;
         }
     }
@@ -330,8 +332,7 @@ static bool expand_drafts(Expander *expander, Err *err) {
         Text prefix = {0};
         text_add(&prefix, family->prefix);
         add_numbered(&prefix, family->mtp_prefix, "{N}", number);
-        Placement place = {
-            .prefix = text_string(&prefix), .layer_kind = NONE, .is_draft = true};
+        Placement place = {.prefix = text_string(&prefix), .layer_kind = NONE, .is_draft = true};
         bool good = push_layer(expander, &rows, place, err);
         text_free(&prefix);
         if (!good) return false;
@@ -346,8 +347,8 @@ bool tensor_expand(const TensorInput *input, Arch *out, Err *err) {
     bool good = expand_model(&expander, PART_MODEL, family->prefix, err) &&
                 expand_layers(&expander, err) && expand_drafts(&expander, err) &&
                 expand_model(&expander, PART_BESIDE, "", err);
-    out->tensors = arena_copy(&out->arena, expander.classes, expander.class_count,
-                              sizeof *expander.classes);
+    out->tensors =
+        arena_copy(&out->arena, expander.classes, expander.class_count, sizeof *expander.classes);
     out->tensor_count = expander.class_count;
     mem_free(expander.classes);
     if (good) quant_note_unused(input->quant, input->reader);

@@ -6,8 +6,9 @@
 #include "model/moe/quant.h"
 
 // Fills kinds, kind_of_layer and tensors of `out`, whose attentions and mlps are there already.
-// Layers are of one kind when they have the same parts and the same quantised matrices; kinds are numbered in the order of their
-// first layer. `attention_of` and `mlp_of` map a position in family->parts to an index of `out`.
+// Layers are of one kind when they have the same parts and the same quantised matrices; kinds are
+// numbered in the order of their first layer. `attention_of` and `mlp_of` map a position in
+// family->parts to an index of `out`.
 typedef struct TensorInput {
     Reader *reader;
     const Pattern *pattern;

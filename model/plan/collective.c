@@ -21,12 +21,6 @@ const char *const collective_names[COLLECTIVE_COUNT] = {
 #undef X
 };
 
-const char *const algorithm_names[ALGORITHM_COUNT] = {
-#define X(name, text) text,
-    ALGORITHM_LIST(X)
-#undef X
-};
-
 bool collective_has(Collective kind, Algorithm algorithm) {
     switch (algorithm) {
     case ALGORITHM_DIRECT: return true;

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/plan/algorithm.h"
+
 #define COLLECTIVE_LIST(X)                                                                         \
     X(ALL_REDUCE, "all-reduce")                                                                    \
     X(ALL_GATHER, "all-gather") X(REDUCE_SCATTER, "reduce-scatter") X(ALL_TO_ALL, "all-to-all")
@@ -23,20 +25,6 @@ typedef enum Collective {
         COLLECTIVE_COUNT
 } Collective;
 extern const char *const collective_names[COLLECTIVE_COUNT];
-
-// DIRECT: everyone to everyone at once (all-reduce: reduce-scatter then all-gather, "two-shot").
-// RING: neighbour to neighbour, n - 1 steps (all-reduce 2(n - 1)). ONE_SHOT: all-reduce by sending
-// the whole buffer to everyone. PAIRWISE: all-to-all in n - 1 steps, step s (counted from 1) with
-// the rank s further on.
-#define ALGORITHM_LIST(X)                                                                          \
-    X(DIRECT, "direct") X(RING, "ring") X(ONE_SHOT, "one-shot") X(PAIRWISE, "pairwise")
-typedef enum Algorithm {
-#define X(name, text) ALGORITHM_##name,
-    ALGORITHM_LIST(X)
-#undef X
-        ALGORITHM_COUNT
-} Algorithm;
-extern const char *const algorithm_names[ALGORITHM_COUNT];
 
 bool collective_has(Collective kind, Algorithm algorithm);
 

@@ -2,21 +2,29 @@
 #ifndef MODEL_PLAN_LOWER_H
 #define MODEL_PLAN_LOWER_H
 
+#include <stdint.h>
+
 #include "model/moe/arch.h"
 #include "model/plan/plan.h"
 #include "model/plan/schedule.h"
 
 typedef enum Phase { PHASE_PREFILL, PHASE_DECODE } Phase;
 
-// Streams of a lowered schedule.
+// Streams of a lowered schedule. TP collectives lie on COMPUTE, as in engines: nothing runs beside
+// them. COMM has what moves routed tokens, beside the shared experts.
 enum { LOWER_STREAM_COMPUTE, LOWER_STREAM_COMM, LOWER_STREAM_PIPELINE, LOWER_STREAM_COUNT };
 
-// Builds the schedule of one pool for one phase. PREFILL: `steps` chunks pass through the stages one after the other (passes = steps). DECODE: the
-// pool's micro-batches go round `steps` times; the first stage's pass p waits for the last stage's pass p - micro_batches (sampled tokens, lag =
-// micro_batches), so that the time of the last round is the steady TPOT. The shape is per micro-batch.
-// Operations, per layer kind: norms, attention projections and attention by kind (MLA absorbed in decode, expanded in prefill), TP
-// collectives, router, dispatch, shared and routed experts, combine, dense MLP; embedding on the first stage, head and sampling on the last.
-// The plan must be legal for the arch. Sizes: model/plan/lower.c opens with the table of operations.
-void lower_plan(const Plan *plan, uint32_t pool, const Arch *arch, Phase phase, uint32_t steps, Schedule *out);
+// Builds the schedule of one pool for one phase. PREFILL: `steps` chunks pass through the stages
+// one after the other (passes = steps). DECODE: the pool's micro-batches go round `steps` times;
+// the first stage's pass p waits for the last stage's pass p - micro_batches (sampled tokens,
+// lag = micro_batches), so that the time of the last round is the steady TPOT. The shape is per
+// micro-batch.
+// Operations, per layer kind: norms, attention projections and attention by kind (MLA absorbed in
+// decode, expanded in prefill), TP collectives, router, dispatch, shared and routed experts,
+// combine, dense MLP; embedding on the first stage, head and sampling on the last.
+// The plan must be legal for the arch. Sizes: model/plan/lower.c opens with the table of
+// operations. `out` is overwritten, freed by schedule_free.
+void lower_plan(const Plan *plan, uint32_t pool, const Arch *arch, Phase phase, uint32_t steps,
+                Schedule *out);
 
 #endif

@@ -66,6 +66,8 @@ static uint64_t sum_layers(const Pool *pool, const Arch *arch, uint32_t stage,
 }
 
 static uint64_t layer_kv_B(const Pool *pool, const AttentionSpec *spec) {
+    if (pool->kv_format == NUMFMT_FP8 && spec->kv_packed_B_per_token > 0)
+        return spec->kv_packed_B_per_token;
     return numfmt_bytes(pool->kv_format, rank_elements(spec, pool->tp));
 }
 

@@ -38,8 +38,9 @@ const char *const plan_placement_names[PLACEMENT_COUNT] = {
 // those that choose.
 #define POOL_NUMBERS(X)                                                                            \
     X(tp, 1)                                                                                       \
-    X(pp, 1) X(dp, 1) X(ep, 1) X(moe_tp, 1) X(cp, 1) X(replicas, 1) X(first_gpu, 0)                \
-        X(micro_batches, 1) X(redundant_experts, 0)
+    X(pp, 1)                                                                                       \
+    X(dp, 1) X(ep, 1) X(moe_tp, 1) X(cp, 1) X(replicas, 1) X(first_gpu, 0) X(micro_batches, 1)     \
+        X(redundant_experts, 0)
 #define POOL_CHOICES(X)                                                                            \
     X(placement, Placement, plan_placement_names, PLACEMENT_COUNT)                                 \
     X(moe_comm, MoeComm, plan_moe_comm_names, MOE_COMM_COUNT)                                      \
@@ -328,6 +329,8 @@ static bool read_pool(JsonNode node, Pool *out, Err *err) {
     pool.field = (type)choice;
     POOL_CHOICES(X)
 #undef X
+    Err wrong = {0};
+    if (!check_pool(&pool, &wrong)) return json_error(node, err, "%s", wrong.text);
     *out = pool;
     return json_finish(node, err);
 }

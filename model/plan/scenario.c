@@ -78,8 +78,10 @@ static bool take_count(uint64_t value, uint64_t *out, Err *err) {
 
 static bool take_limit(const char *text, Time *out, Err *err) {
     Time limit;
+    char quoted[TEXT_QUOTE_MAX];
     if (!units_parse_time(text, &limit, err)) return false;
-    if (limit == 0) return err_set(err, "expected a time above 0, found \"0\"");
+    if (limit == 0)
+        return err_set(err, "expected a time above 0, found %s", text_quote(text, quoted));
     *out = limit;
     return true;
 }

@@ -121,7 +121,18 @@ bool schedule_check_structure(const Schedule *schedule, Err *err);
 // first operation that is ordered after all of them.
 uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape *shape);
 
+uint32_t schedule_set_size(const RankSet *ranks);
+uint32_t schedule_rank_at(const RankSet *ranks, uint32_t index); // member `index` of the set
+bool schedule_set_index(const RankSet *ranks, uint32_t rank, uint32_t *out_index);
 RoleId schedule_role_of(const Schedule *schedule, uint32_t rank); // SCHEDULE_NONE: in none
+// Member j of a group; and the group and position of a rank in a family (false when it is in none).
+uint32_t schedule_group_member(const GroupFamily *family, uint32_t group, uint32_t j);
+bool schedule_group_of(const GroupFamily *family, uint32_t rank, uint32_t *out_group,
+                       uint32_t *out_position);
+
+// `collective "dispatch" of role "a"`, for messages; `buffer` has at least SCHEDULE_TEXT_MAX bytes.
+#define SCHEDULE_TEXT_MAX (3 * TEXT_QUOTE_MAX + 64)
+char *schedule_op_text(const Schedule *schedule, OpId op, char *buffer);
 
 void schedule_print(const Schedule *schedule, Text *out); // for people
 void schedule_write(const Schedule *schedule, Text *out); // JSON; reads back to the same digest

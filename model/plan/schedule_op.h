@@ -37,8 +37,12 @@ typedef struct Slice {
     X(GEMM, "gemm")                                                                                \
     X(GROUPED_GEMM, "grouped-gemm")                                                                \
     X(ATTENTION, "attention")                                                                      \
-    X(MEMORY, "memory") X(COPY, "copy") X(SEND, "send") X(RECV, "recv") X(COLLECTIVE, "collectiv"  \
-                                                                                      "e")
+    X(MEMORY, "memory")                                                                            \
+    X(COPY, "copy")                                                                                \
+    X(SEND, "send")                                                                                \
+    X(RECV, "recv")                                                                                \
+    X(COLLECTIVE, "collectiv"                                                                      \
+                  "e")
 typedef enum OpKind {
 #define X(name, text) OP_##name,
     OP_LIST(X)

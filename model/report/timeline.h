@@ -59,7 +59,7 @@ typedef struct Timeline {
     uint32_t member_count, op_count;
     LinkTotal links[LINK_CLASS_COUNT];
     TimeShare share;
-    Time *round_ps; // end of each pass of the last role, [round_count]
+    Time *round_ps; // end of each pass, over all members, [round_count]
     uint32_t round_count;
     bool folded;
     uint64_t events; // of the simulator

@@ -1,4 +1,5 @@
-// The plans to consider, and a ledger of those that are not: every combination is either kept or counted with its reason.
+// The plans to consider, and a ledger of those that are not: every combination is either kept or
+// counted with its reason.
 #ifndef SIM_SEARCH_SPACE_H
 #define SIM_SEARCH_SPACE_H
 
@@ -13,9 +14,16 @@
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 
-// Why a plan is not in the table. MISSES_LIMIT is decided after simulation; NO_DATA: cannot be priced.
+// Why a plan is not in the table. SKIPPED: could run, but is left out of the search as one that
+// another plan beats (a TP group across scale-up domains, a quarter of the machine idle).
+// MISSES_LIMIT is decided after simulation. NO_DATA: cannot be priced.
 #define LEDGER_LIST(X)                                                                             \
-    X(ILLEGAL, "illegal for the model") X(NOT_FIT, "does not fit") X(ENGINE, "engine refuses") X(MISSES_LIMIT, "misses a limit") X(NO_DATA, "no data")
+    X(ILLEGAL, "illegal for the model")                                                            \
+    X(NOT_FIT, "does not fit")                                                                     \
+    X(ENGINE, "engine refuses")                                                                    \
+    X(SKIPPED, "not searched")                                                                     \
+    X(MISSES_LIMIT, "misses a limit")                                                              \
+    X(NO_DATA, "no data")
 typedef enum LedgerKind {
 #define X(name, text) LEDGER_##name,
     LEDGER_LIST(X)
@@ -24,12 +32,13 @@ typedef enum LedgerKind {
 } LedgerKind;
 extern const char *const space_ledger_names[LEDGER_KIND_COUNT];
 
-// One reason: a template of the message ("TP does not divide the query heads"), how many plans it took, and the nearest miss.
+// One reason: a template of the message ("tp does not divide the attention heads"), how many plans
+// it took, and the nearest miss.
 typedef struct LedgerRow {
     LedgerKind kind;
     const char *reason;
     uint32_t count;
-    double miss;          // how far the nearest was off: bytes over, or ratio over the limit - 1; smaller is nearer
+    double miss; // how far the nearest was off: bytes over, or a ratio - 1; smaller is nearer
     Plan nearest;
     const char *nearest_text; // the full message for the nearest plan
 } LedgerRow;
@@ -38,23 +47,37 @@ typedef struct Candidate {
     Plan plan;
     MemoryUse memory;
     uint64_t sequences; // per attention-DP rank and micro-batch
+    const char *note; // what the user should know of it, "" for nothing; lives as long as the Space
 } Candidate;
 
 typedef struct Space {
     Arena arena;
-    Candidate *candidates;
+    Candidate *candidates; // heap
     uint32_t candidate_count, candidate_capacity;
-    LedgerRow *ledger; // ordered by kind, then count
+    LedgerRow *ledger; // heap; ordered by kind, then count, then first occurrence
     uint32_t ledger_count, ledger_capacity;
-    uint32_t considered;
+    uint32_t considered; // candidates and rejected ones
 } Space;
 
-// Enumerates TP x PP x DP x EP x MoE-TP x replicas x MoE communication that use GPUs of the fabric (as many as fit; replicas fill the machine), in an order that
-// depends on nothing but the numbers. Checks structure (plan_legal), placement (a TP group inside one scale-up domain, ...) and memory (weights, KV of the
-// scenario's concurrency, buffers of the lowered schedules).
-bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out, Err *err);
-// Counts one more rejected plan (the reason's template is the key).
-void space_reject(Space *space, LedgerKind kind, const char *reason, double miss, const Plan *plan, const char *text);
+// Enumerates TP x PP x DP x EP x MoE communication, and as many replicas as the machine holds, in
+// an order that depends on nothing but the numbers. TP: powers of two and divisors of the heads.
+// PP: divisors of the GPU count that are powers of two or divide the number of scale-up domains.
+// DP: the widest for each number of replicas. EP: divisors of a stage's ranks; the rest is MoE-TP.
+// Checks structure (plan_legal), placement (space_place.h) and memory (weights, cache of the
+// scenario's concurrency, buffers of the lowered schedules). Fails when the memory of the GPUs is
+// not known.
+bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,
+                 Err *err);
+
+// Counts one more rejected plan (kind and reason are the key; strings are copied).
+void space_reject(Space *space, LedgerKind kind, const char *reason, double miss, const Plan *plan,
+                  const char *text);
+// The row with the smallest miss among those of one kind; NULL when there is none.
+const LedgerRow *space_nearest(const Space *space, LedgerKind kind);
 void space_free(Space *space);
+
+// Sequences of each attention-DP rank and micro-batch when `concurrency` requests spread evenly,
+// rounded up.
+uint64_t space_sequences(const Pool *pool, uint64_t concurrency);
 
 #endif

@@ -97,7 +97,7 @@ static void test_num_saturates(void **state) {
     check_close(num_pow(2, -1074), 0x1p-1074, 0);
 }
 
-// Recorded once, on x86-64 with glibc; every compiler and library must give these bits.
+// A digest of 30,000 results: every compiler, optimisation and C library must give these bits.
 static void test_num_bits_are_the_same_everywhere(void **state) {
     (void)state;
     uint64_t digest = 0, bits;

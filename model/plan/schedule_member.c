@@ -3,8 +3,6 @@
 // Invariant: for values that schedule_check_structure accepts, set_index and group_of are the exact
 // inverses of rank_at and group_member; for any others they stay inside 32 bits and do not divide
 // by zero.
-#include "model/plan/schedule_ranks.h"
-
 #include "model/plan/schedule.h"
 
 uint32_t schedule_set_size(const RankSet *ranks) {

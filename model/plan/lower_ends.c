@@ -1,0 +1,171 @@
+// How a pass begins and ends on a stage: tokens to vectors, vectors to tokens, and the transfers
+// between stages.
+//
+// Invariant: what leaves is packed into a buffer of its own, so that the next pass may begin while
+// it is under way; the packing waits for the transfer of the pass before. What arrives is unpacked
+// by the first kernel, for which the next arrival waits. Member i of a stage sends to member i of
+// the next one: the tokens it has outside attention, and the block outputs of attention residuals
+// so far (arXiv:2603.15031, Kimi team, "Attention Residuals").
+#include "model/plan/lower_internal.h"
+
+#define ACT     LOWER_BF16_B
+#define TOKEN_B 4 // int32
+
+static uint64_t hidden_B(const Lower *lower) {
+    return (uint64_t)ACT * lower->arch->hidden;
+}
+
+// The residual stream and `count` block outputs, of a token.
+static uint64_t payload_B(const Lower *lower, uint64_t count) {
+    return (1 + count) * hidden_B(lower);
+}
+
+static OpId add_transfer(Lower *lower, OpKind kind, const char *name, BufferId buffer,
+                         Extent bytes) {
+    bool sends = kind == OP_SEND;
+    Op op = {
+        .kind = kind, .op_class = OP_CLASS_PIPELINE, .name = name, .stream = LOWER_STREAM_PIPELINE};
+    op.comm = (Comm){.channel = sends ? lower->pipeline_channel : lower->previous_channel,
+                     .peer = sends ? lower->next : lower->previous,
+                     .bytes = bytes,
+                     .element = LOWER_BF16_B,
+                     .format = NUMFMT_BF16};
+    OpId id = schedule_add_op(lower->schedule, &op);
+    lower_slice(lower, buffer, sends ? SLICE_READ : SLICE_WRITE, bytes);
+    return id;
+}
+
+// ---- The first stage.
+
+// The sampled tokens of the pass `micro_batches` earlier come back from the last stage.
+static OpId receive_tokens(Lower *lower) {
+    OpId embed =
+        lower->schedule->op_count + 1; // of the pass before: it has read the tokens by then
+    OpId id = add_transfer(lower, OP_RECV, "receive_tokens", lower->token_ids, lower_all(TOKEN_B));
+    lower->schedule->ops[id].comm.lag = lower->pool->micro_batches;
+    lower->schedule->ops[id].comm.element = TOKEN_B;
+    schedule_add_wait(lower->schedule, embed);
+    return id;
+}
+
+// Rows of the tokens that this rank's part of the table has; the sum over tp has them all.
+static BufferId add_embedding(Lower *lower, OpId tokens) {
+    BufferId out = lower_buffer(lower, "embedded", lower_all(hidden_B(lower)));
+    lower_memory(lower, OP_CLASS_EMBED, "embedding", lower_all(TOKEN_B + 2 * hidden_B(lower)));
+    if (tokens != SCHEDULE_NONE) schedule_add_wait(lower->schedule, tokens);
+    lower_read(lower, lower->token_ids);
+    lower_write(lower, out);
+    return lower_reduce(lower, "embedding_reduce", out);
+}
+
+// ---- Any stage.
+
+// The first norm: what a layer reads, and the residual stream that begins here.
+static void begin_layers(Lower *lower, BufferId in, OpId arrived) {
+    bool cut = lower->token_ways > 1;
+    BufferId out = cut ? lower_buffer(lower, "input_normed", lower_room(lower, hidden_B(lower)))
+                       : lower->hidden;
+    uint64_t vectors = 3 + 2 * lower->earlier_arriving;
+    lower_memory(lower, OP_CLASS_NORM, "input_norm", lower_share(lower, vectors * hidden_B(lower)));
+    if (arrived != SCHEDULE_NONE) schedule_add_wait(lower->schedule, arrived);
+    lower_read(lower, in);
+    lower_write(lower, lower->residual);
+    lower_write(lower, out);
+    if (cut) lower_to_hidden(lower, out);
+}
+
+static void add_arrival(Lower *lower) {
+    uint64_t token_B = payload_B(lower, lower->earlier_arriving);
+    BufferId in = lower_step_buffer(lower, "incoming", lower_room(lower, token_B));
+    OpId unpack = lower->schedule->op_count + 1;
+    OpId id = add_transfer(lower, OP_RECV, "receive", in, lower_share(lower, token_B));
+    schedule_add_wait(lower->schedule, unpack);
+    begin_layers(lower, in, id);
+}
+
+BlockId lower_first_block(Lower *lower) {
+    lower->kind = SCHEDULE_NONE;
+    bool first = lower->stage == 0;
+    const char *name = first ? "embed" : "receive";
+    BlockId block = schedule_add_block(lower->schedule, lower->role, name);
+    if (!first) {
+        add_arrival(lower);
+        return block;
+    }
+    bool feeds_back = lower->phase == PHASE_DECODE && lower->pool->pp > 1;
+    OpId tokens = feeds_back ? receive_tokens(lower) : SCHEDULE_NONE;
+    begin_layers(lower, add_embedding(lower, tokens), SCHEDULE_NONE);
+    return block;
+}
+
+// ---- The end.
+
+static void add_departure(Lower *lower) {
+    uint64_t token_B = payload_B(lower, lower->earlier_count);
+    BufferId out = lower_step_buffer(lower, "outgoing", lower_room(lower, token_B));
+    Op op = {.kind = OP_COPY, .op_class = OP_CLASS_PIPELINE, .name = "pack"};
+    op.compute.bytes = lower_share(lower, token_B);
+    OpId packed = lower_compute(lower, &op);
+    schedule_add_wait(lower->schedule, packed + 1); // the send of the pass before
+    lower_slice(lower, lower->residual, SLICE_READ, op.compute.bytes);
+    lower_slice(lower, out, SLICE_WRITE, op.compute.bytes);
+    add_transfer(lower, OP_SEND, "send", out, lower_share(lower, token_B));
+    schedule_add_wait(lower->schedule, packed);
+}
+
+// The head is the table of its own, or the embedding when tied.
+static LowerWeight head_weight(const Lower *lower) {
+    LowerWeight weight = lower_component_weight(lower, COMPONENT_HEAD, SHARD_VOCAB);
+    return weight.n > 0 ? weight : lower_component_weight(lower, COMPONENT_EMBEDDING, SHARD_VOCAB);
+}
+
+// Logits of the last token of each sequence, from all parts of the vocabulary.
+static BufferId add_logits(Lower *lower) {
+    LowerWeight weight = head_weight(lower);
+    uint64_t part_B = (uint64_t)ACT * weight.n, tp = lower->pool->tp;
+    Extent whole = {.per_sequence = part_B * tp};
+    BufferId part = lower_buffer(lower, "logits_part", (Extent){.per_sequence = part_B});
+    lower_gemm(lower, OP_CLASS_HEAD, "lm_head", (Extent){.per_sequence = 1}, &weight);
+    lower_read(lower, lower->hidden);
+    lower_write(lower, part);
+    if (tp == 1) return part;
+    BufferId all = lower_buffer(lower, "logits", whole);
+    Op op = {.op_class = OP_CLASS_TP_COMM, .name = "logits_gather"};
+    op.stream = LOWER_STREAM_COMPUTE;
+    op.comm = (Comm){.collective = COLLECTIVE_ALL_GATHER,
+                     .algorithm = lower->pool->all_gather,
+                     .group = lower->tp_group,
+                     .bytes = whole,
+                     .element = (uint32_t)part_B,
+                     .format = NUMFMT_BF16};
+    lower_collective(lower, &op);
+    lower_read(lower, part);
+    lower_write(lower, all);
+    return all;
+}
+
+static void add_head(Lower *lower) {
+    BufferId logits = add_logits(lower);
+    Extent bytes = lower->schedule->buffers[logits].bytes;
+    bool feeds_back = lower->phase == PHASE_DECODE && lower->pool->pp > 1;
+    bytes.per_sequence += TOKEN_B;
+    OpId sample = lower_memory(lower, OP_CLASS_HEAD, "sample", bytes);
+    if (feeds_back) schedule_add_wait(lower->schedule, sample + 1); // the send of the pass before
+    lower_read(lower, logits);
+    lower_slice(lower, lower->token_ids, SLICE_WRITE, (Extent){.per_sequence = TOKEN_B});
+    if (!feeds_back) return;
+    OpId id = add_transfer(lower, OP_SEND, "send_tokens", lower->token_ids, lower_all(TOKEN_B));
+    lower->schedule->ops[id].comm.element = TOKEN_B;
+    schedule_add_wait(lower->schedule, sample);
+}
+
+BlockId lower_last_block(Lower *lower) {
+    lower->kind = SCHEDULE_NONE;
+    bool last = lower->stage == lower->pool->pp - 1;
+    BlockId block = schedule_add_block(lower->schedule, lower->role, last ? "head" : "send");
+    if (last)
+        add_head(lower);
+    else
+        add_departure(lower);
+    return block;
+}

@@ -1,0 +1,120 @@
+// What the parts of lower.c share: the role that is being built, and how its operations are added.
+#ifndef MODEL_PLAN_LOWER_INTERNAL_H
+#define MODEL_PLAN_LOWER_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/plan/lower.h"
+
+#define LOWER_BF16_B 2 // bytes of an activation element between kernels
+
+// How routed tokens move, after what the plan says and what its sizes leave of it.
+typedef enum LowerRouting { LOWER_LOCAL, LOWER_GATHER, LOWER_ALL_TO_ALL } LowerRouting;
+
+// The role being built. Buffers that live for the step: `hidden` is what a layer reads (normed, all
+// tokens of the attention-DP rank), `residual` the residual stream and behind it the block outputs
+// of attention residuals (cut over tp when tokens are).
+typedef struct Lower {
+    const Pool *pool;
+    const Arch *arch;
+    Phase phase;
+    Schedule *schedule;
+    uint32_t stage;
+    RoleId role;
+    RoleId previous, next;     // the same ranks' roles in the stages around it (wrapping)
+    uint32_t pipeline_channel; // of the transfer to the next stage; the one from the previous stage
+    uint32_t previous_channel;
+    uint32_t ep_position; // of the role's first rank
+    LowerRouting routing;
+    uint32_t token_ways; // ranks that share a DP rank's tokens outside attention: tp or 1
+    GroupId tp_group, stage_group, ep_group, cut_group;
+    uint32_t channel; // of the next collective; the same in all roles of the stage
+    BufferId token_ids, hidden, residual;
+    uint64_t earlier_arriving, earlier_count; // block outputs before and after the stage
+    uint64_t earlier_mean;                    // that a layer reads
+    uint32_t kind;                            // LayerKind while a layer is added
+    uint32_t moe_layer;                       // number of its first layer
+} Lower;
+
+// ---- Sizes (lower_op.c).
+
+// `B` bytes for each token of the DP rank; for each token that this rank has outside attention; the
+// same with room for the longest of uneven cuts.
+Extent lower_all(uint64_t B);
+Extent lower_share(const Lower *lower, uint64_t B);
+Extent lower_room(const Lower *lower, uint64_t B);
+
+// ---- Buffers and slices; a slice is added to the operation added last (lower_op.c).
+
+BufferId lower_buffer(Lower *lower, const char *name, Extent bytes);
+BufferId lower_step_buffer(Lower *lower, const char *name, Extent bytes);
+void lower_read(Lower *lower, BufferId buffer);
+void lower_write(Lower *lower, BufferId buffer);
+void lower_add(Lower *lower, BufferId buffer);
+void lower_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes);
+
+// ---- Weights of the layer kind (or of the model), as this role's ranks hold them
+// (lower_weight.c).
+
+typedef struct LowerWeight {
+    uint32_t n, k; // n == 0: there is none
+    NumFmt format;
+} LowerWeight;
+
+// Attention matrices by name ("q_proj"), those that exist, side by side along n. NULL ends.
+LowerWeight lower_attention_weight(const Lower *lower, const char *const *names);
+// The matrices of a component with a shard rule, side by side along n.
+LowerWeight lower_component_weight(const Lower *lower, Component component, ShardRule shard);
+// One whole matrix with this many rows.
+LowerWeight lower_weight_of_rows(const Lower *lower, Component component, uint32_t rows);
+// Whether the layer kind (SCHEDULE_NONE: the model) has a vector or matrix whose name contains
+// this.
+bool lower_has(const Lower *lower, uint32_t kind, const char *name);
+// Arithmetic of a weight format under the plan's activations.
+NumFmt lower_math(const Lower *lower, NumFmt weights);
+
+// ---- Operations (lower_op.c). Return the id; waits and slices follow.
+
+OpId lower_gemm(Lower *lower, OpClass op_class, const char *name, Extent m,
+                const LowerWeight *weight);
+OpId lower_memory(Lower *lower, OpClass op_class, const char *name, Extent bytes);
+OpId lower_compute(Lower *lower, const Op *op); // on the compute stream
+// A collective with its own channel; stream, name, class and comm of `op` are kept.
+OpId lower_collective(Lower *lower, const Op *op);
+// Token-wise product: reads `in`, writes a new buffer with n bf16 elements a token, which it
+// returns.
+BufferId lower_project(Lower *lower, OpClass op_class, const char *name, BufferId in,
+                       const LowerWeight *weight);
+
+// What a part of a layer gives for this rank's tokens, to be added to the residual stream; the
+// operation that does so waits for `wait` (SCHEDULE_NONE: for nothing).
+#define LOWER_RESULTS_MAX 2
+typedef struct LowerResults {
+    BufferId buffers[LOWER_RESULTS_MAX];
+    uint32_t count;
+    OpId wait;
+} LowerResults;
+
+// ---- Parts of a program (lower_tokens.c, lower_attention.c, lower_moe.c, lower_ends.c).
+
+// Sum over tp of partial results of all tokens; what comes back covers this rank's tokens.
+BufferId lower_reduce(Lower *lower, const char *name, BufferId partial);
+// All tokens from this rank's tokens.
+BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t token_B);
+// Residual add and norm of this rank's tokens; returns the normed tokens, or writes them to `out`.
+BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results);
+void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out);
+// Gathers this rank's tokens into `hidden`; only where tokens are cut.
+void lower_to_hidden(Lower *lower, BufferId share);
+// Gated block cut by tp: all tokens in, partial sums of all tokens out.
+BufferId lower_gated(Lower *lower, Component component, BufferId in);
+
+BufferId lower_attention(Lower *lower); // partial sums of all tokens
+
+LowerResults lower_moe(Lower *lower, BufferId normed);
+
+BlockId lower_first_block(Lower *lower); // embedding, or what arrives from the stage before
+BlockId lower_last_block(Lower *lower);  // head, or what leaves for the next stage
+
+#endif

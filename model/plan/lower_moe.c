@@ -1,0 +1,382 @@
+// The mixture of experts of one layer: router, the way to the experts and back, shared experts.
+//
+// Invariant: takes the normed tokens of this rank (all tokens of the DP rank, or its share of them
+// when tokens are cut over tp) and returns results for the same tokens. What is summed over ranks
+// is summed in the width that the experts see: a latent space is left after the sum, because a norm
+// may stand between.
+//
+// LOCAL: the experts see the tokens that are there (dp 1); partial results of the tp ranks are
+// all-reduced, shared experts' in the same sum. GATHER: all tokens of the stage to all its ranks,
+// and a reduce-scatter back. ALL_TO_ALL: each token once per chosen expert to that expert's rank;
+// ranks talk to ranks with the same cut of the experts (stride moe_tp), after an all-gather among
+// the ranks that hold the cuts of one expert and before a reduce-scatter among them. Shared experts
+// are cut by tp, so they work on all tokens of the DP rank: a gather in front and a reduce-scatter
+// behind them when tokens are cut. They run while routed tokens travel. Sources: DeepSeek-V3,
+// arXiv:2412.19437, section 3.2; DeepEP (deepseek-ai/DeepEP) for the sizes.
+#include "model/plan/lower_internal.h"
+
+#include "model/base/wide.h"
+
+#define ACT     LOWER_BF16_B
+#define ROUTE_B 8 // expert number (int32) and weight (f32) of one choice
+#define SCORE_B 4 // f32
+
+// Sizes of one layer's routed part on this role.
+typedef struct Routed {
+    const MlpSpec *mlp;
+    uint32_t first, experts; // this role's
+    uint32_t width;          // of a token as the experts see it: latent or hidden
+    uint32_t inner;          // this rank's cut of an expert's width
+    uint64_t sent_token_B;   // of a token on its way to the experts
+    OpId arrived;            // what the experts wait for, or SCHEDULE_NONE
+    BufferId shared;         // SCHEDULE_NONE: there are none
+    BufferId routes;         // of this rank's tokens
+} Routed;
+
+static const MlpSpec *mlp_of(const Lower *lower) {
+    return &lower->arch->mlps[lower->arch->kinds[lower->kind].mlp];
+}
+
+static bool is_all_to_all(const Lower *lower) {
+    return lower->routing == LOWER_ALL_TO_ALL;
+}
+
+// ---- Sizes of routed pairs (token, expert).
+
+// Pairs that leave this rank: its share of the tokens, times the cuts of an expert that join
+// before; as a fraction of the DP rank's tokens in lowest terms.
+static Extent sent(const Lower *lower, const Routed *routed, uint64_t B) {
+    uint64_t pairs = (uint64_t)lower->pool->moe_tp * routed->mlp->top_k;
+    uint64_t common = wide_gcd(pairs, lower->token_ways);
+    return (Extent){.per_token = pairs / common * B, .divide = lower->token_ways / common};
+}
+
+// A pair, when each rank has whole ones for any number of tokens; else the part of a pair that
+// keeps the mean size exact.
+static uint32_t sent_element(const Extent *bytes, uint64_t B) {
+    return (uint32_t)(B % bytes->divide == 0 ? B / bytes->divide : 1);
+}
+
+static Extent sent_room(const Lower *lower, const Routed *routed, uint64_t B) {
+    Extent room = sent(lower, routed, B);
+    room.fixed = (room.divide - 1) * B;
+    return room;
+}
+
+// Pairs that reach this rank's experts when every expert gets the same.
+static Extent received(const Lower *lower, const Routed *routed, uint64_t B) {
+    uint64_t pairs = (uint64_t)lower->pool->dp * routed->mlp->top_k;
+    return (Extent){.per_token = pairs * routed->experts * B, .divide = routed->mlp->experts};
+}
+
+// Senders send whole pairs, and a rank's share of them is rounded up.
+static Extent received_room(const Lower *lower, const Routed *routed, uint64_t B) {
+    Extent room = received(lower, routed, B);
+    room.fixed = ((uint64_t)routed->experts * lower->pool->ep + routed->mlp->experts) * B;
+    return room;
+}
+
+// ---- Router.
+
+static void add_router(Lower *lower, Routed *routed, BufferId normed) {
+    uint32_t experts = routed->mlp->experts;
+    LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_ROUTER, experts);
+    uint64_t scores_B = (uint64_t)SCORE_B * experts;
+    uint64_t routes_B = (uint64_t)ROUTE_B * routed->mlp->top_k;
+    BufferId scores = lower_buffer(lower, "scores", lower_room(lower, scores_B));
+    routed->routes = lower_buffer(lower, "routes", lower_room(lower, routes_B));
+    lower_gemm(lower, OP_CLASS_ROUTER, "router", lower_share(lower, 1), &weight);
+    lower_read(lower, normed);
+    lower_write(lower, scores);
+    lower_memory(lower, OP_CLASS_ROUTER, "top_k", lower_share(lower, scores_B + routes_B));
+    lower_read(lower, scores);
+    lower_write(lower, routed->routes);
+}
+
+static BufferId add_latent(Lower *lower, BufferId normed) {
+    const MlpSpec *mlp = mlp_of(lower);
+    LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_LATENT, mlp->latent);
+    BufferId out = lower_buffer(lower, "latent", lower_room(lower, (uint64_t)ACT * mlp->latent));
+    lower_gemm(lower, OP_CLASS_LATENT, "latent_down", lower_share(lower, 1), &weight);
+    lower_read(lower, normed);
+    lower_write(lower, out);
+    return out;
+}
+
+// ---- To the experts.
+
+// A kernel that copies tokens (`in_B` each, `times` as many as this rank has) into the format and
+// order in which they travel.
+typedef struct Packing {
+    const char *name;
+    uint64_t in_B, times;
+    Extent out, room;
+} Packing;
+
+static BufferId add_packing(Lower *lower, const Packing *packing, BufferId in) {
+    BufferId out = lower_buffer(lower, packing->name, packing->room);
+    Extent bytes = packing->out; // brought to the fraction of a token that inputs are counted in
+    bytes.per_token = bytes.per_token * lower->token_ways / bytes.divide;
+    bytes.per_token += packing->in_B * packing->times;
+    bytes.divide = lower->token_ways;
+    lower_memory(lower, OP_CLASS_DISPATCH, packing->name, bytes);
+    lower_read(lower, in);
+    lower_write(lower, out);
+    return out;
+}
+
+// All-gather and reduce-scatter among the ranks of a group of `ways` that share tokens.
+static void add_group_comm(Lower *lower, Op *op, uint32_t stream, BufferId in, BufferId out) {
+    bool gathers = op->comm.collective == COLLECTIVE_ALL_GATHER;
+    op->stream = stream;
+    op->comm.algorithm = gathers ? lower->pool->all_gather : lower->pool->reduce_scatter;
+    lower_collective(lower, op);
+    if (stream == LOWER_STREAM_COMM)
+        schedule_add_wait(lower->schedule, lower->schedule->op_count - 2); // the op that wrote `in`
+    lower_read(lower, in);
+    lower_write(lower, out);
+}
+
+static BufferId gather_stage(Lower *lower, Routed *routed, BufferId in) {
+    uint64_t token_B = routed->sent_token_B;
+    if (token_B < (uint64_t)ACT * routed->width) {
+        Packing packing = {.name = "quantise", .in_B = (uint64_t)ACT * routed->width, .times = 1};
+        packing.out = lower_share(lower, token_B);
+        packing.room = lower_room(lower, token_B);
+        in = add_packing(lower, &packing, in);
+    }
+    BufferId out = lower_buffer(lower, "gathered", lower_all(token_B * lower->pool->dp));
+    Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch_gather"};
+    op.comm = (Comm){.collective = COLLECTIVE_ALL_GATHER,
+                     .group = lower->stage_group,
+                     .bytes = lower_all(token_B * lower->pool->dp),
+                     .element = (uint32_t)token_B,
+                     .format = NUMFMT_BF16};
+    add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
+    routed->arrived = lower->schedule->op_count - 1;
+    return out;
+}
+
+// The tokens of the ranks that hold the cuts of one expert, to each of them.
+static BufferId gather_cuts(Lower *lower, const Routed *routed, BufferId in) {
+    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+    BufferId out = lower_buffer(lower, "cut_tokens", lower_room(lower, B * cuts));
+    Op op = {.op_class = OP_CLASS_DISPATCH, .name = "cut_gather"};
+    op.comm = (Comm){.collective = COLLECTIVE_ALL_GATHER,
+                     .group = lower->cut_group,
+                     .bytes = lower_share(lower, B * cuts),
+                     .element = (uint32_t)B,
+                     .format = NUMFMT_BF16};
+    add_group_comm(lower, &op, LOWER_STREAM_COMPUTE, in, out);
+    return out;
+}
+
+static Comm routed_comm(const Lower *lower, const Routed *routed, Split split, uint64_t token_B) {
+    Extent bytes = sent(lower, routed, token_B);
+    return (Comm){.collective = COLLECTIVE_ALL_TO_ALL,
+                  .algorithm = lower->pool->all_to_all,
+                  .group = lower->ep_group,
+                  .bytes = bytes,
+                  .split = split,
+                  .experts = routed->experts,
+                  .experts_total = routed->mlp->experts,
+                  .first_expert = routed->first,
+                  .moe_layer = lower->moe_layer,
+                  .element = sent_element(&bytes, token_B)};
+}
+
+static BufferId dispatch(Lower *lower, Routed *routed, BufferId in) {
+    uint64_t B = routed->sent_token_B;
+    if (lower->pool->moe_tp > 1) in = gather_cuts(lower, routed, in);
+    Packing packing = {.name = "permute", .in_B = (uint64_t)ACT * routed->width};
+    packing.times = lower->pool->moe_tp;
+    packing.out = sent(lower, routed, B);
+    packing.room = sent_room(lower, routed, B);
+    BufferId out = add_packing(lower, &packing, in);
+    lower_read(lower, routed->routes);
+    OpId packed = lower->schedule->op_count - 1;
+    BufferId arrived = lower_buffer(lower, "received", received_room(lower, routed, B));
+    Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch", .stream = LOWER_STREAM_COMM};
+    op.comm = routed_comm(lower, routed, SPLIT_BY_DESTINATION, B);
+    op.comm.format = lower->pool->dispatch_format;
+    routed->arrived = lower_collective(lower, &op);
+    schedule_add_wait(lower->schedule, packed);
+    lower_slice(lower, out, SLICE_READ, op.comm.bytes);
+    lower_write(lower, arrived);
+    return arrived;
+}
+
+// ---- At the experts.
+
+static OpId add_experts(Lower *lower, const Routed *routed, const char *name, ShardRule shard) {
+    LowerWeight weight = lower_component_weight(lower, COMPONENT_ROUTED, shard);
+    Op op = {.kind = OP_GROUPED_GEMM, .op_class = OP_CLASS_EXPERTS, .name = name};
+    op.compute = (Compute){.m = lower_all((uint64_t)lower->pool->dp * routed->mlp->top_k),
+                           .n = weight.n,
+                           .k = weight.k,
+                           .batch = 1,
+                           .weight_format = weight.format,
+                           .math_format = lower_math(lower, weight.format),
+                           .experts = routed->experts,
+                           .experts_total = routed->mlp->experts,
+                           .first_expert = routed->first,
+                           .moe_layer = lower->moe_layer};
+    return lower_compute(lower, &op);
+}
+
+static BufferId compute_experts(Lower *lower, const Routed *routed, BufferId in) {
+    uint64_t gates_B = (uint64_t)2 * ACT * routed->inner, active_B = (uint64_t)ACT * routed->inner;
+    uint64_t out_B = (uint64_t)ACT * routed->width;
+    BufferId gates = lower_buffer(lower, "expert_gates", received_room(lower, routed, gates_B));
+    BufferId active = lower_buffer(lower, "expert_active", received_room(lower, routed, active_B));
+    BufferId out = lower_buffer(lower, "expert_out", received_room(lower, routed, out_B));
+    add_experts(lower, routed, "experts_gate_up", SHARD_EXPERT_COLUMN);
+    if (routed->arrived != SCHEDULE_NONE) schedule_add_wait(lower->schedule, routed->arrived);
+    lower_read(lower, in);
+    lower_write(lower, gates);
+    lower_memory(lower, OP_CLASS_EXPERTS, "experts_activation",
+                 received(lower, routed, gates_B + active_B));
+    lower_read(lower, gates);
+    lower_write(lower, active);
+    add_experts(lower, routed, "experts_down", SHARD_EXPERT_ROW);
+    lower_read(lower, active);
+    lower_write(lower, out);
+    return out;
+}
+
+// ---- Back from the experts: sums over the chosen experts and over ranks, in the experts' width.
+
+static BufferId combine(Lower *lower, const Routed *routed, BufferId in) {
+    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+    OpId computed = lower->schedule->op_count - 1;
+    BufferId arrived = lower_buffer(lower, "combined", sent_room(lower, routed, B));
+    Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine", .stream = LOWER_STREAM_COMM};
+    op.comm = routed_comm(lower, routed, SPLIT_BY_SOURCE, B);
+    op.comm.format = NUMFMT_BF16;
+    OpId back = lower_collective(lower, &op);
+    schedule_add_wait(lower->schedule, computed);
+    lower_read(lower, in);
+    lower_write(lower, arrived);
+    BufferId out = lower_buffer(lower, "weighted", lower_room(lower, B * cuts));
+    lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum",
+                 lower_share(lower, B * cuts * (routed->mlp->top_k + 1)));
+    schedule_add_wait(lower->schedule, back);
+    lower_read(lower, arrived);
+    lower_read(lower, routed->routes);
+    lower_write(lower, out);
+    return out;
+}
+
+static BufferId scatter_cuts(Lower *lower, const Routed *routed, BufferId in) {
+    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+    BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
+    Op op = {.op_class = OP_CLASS_COMBINE, .name = "cut_scatter"};
+    op.comm = (Comm){.collective = COLLECTIVE_REDUCE_SCATTER,
+                     .group = lower->cut_group,
+                     .bytes = lower_share(lower, B * cuts),
+                     .element = (uint32_t)B,
+                     .format = NUMFMT_BF16};
+    add_group_comm(lower, &op, LOWER_STREAM_COMPUTE, in, out);
+    return out;
+}
+
+// Sums each token's results of this rank's experts; `beside` joins the sum where both are partial
+// over the same ranks.
+static BufferId sum_local(Lower *lower, const Routed *routed, BufferId in, BufferId beside) {
+    uint64_t B = (uint64_t)ACT * routed->width * lower->pool->dp;
+    BufferId out = lower_buffer(lower, "routed_partial", lower_all(B));
+    Extent bytes = received(lower, routed, (uint64_t)ACT * routed->width);
+    bytes.per_token += (beside == SCHEDULE_NONE ? 1 : 2) * B * routed->mlp->experts;
+    lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum", bytes);
+    lower_read(lower, in);
+    if (beside != SCHEDULE_NONE) lower_read(lower, beside);
+    lower_write(lower, out);
+    return out;
+}
+
+static BufferId scatter_stage(Lower *lower, const Routed *routed, BufferId in, OpId *back) {
+    uint64_t B = (uint64_t)ACT * routed->width;
+    BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
+    Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine_scatter"};
+    op.comm = (Comm){.collective = COLLECTIVE_REDUCE_SCATTER,
+                     .group = lower->stage_group,
+                     .bytes = lower_all(B * lower->pool->dp),
+                     .element = (uint32_t)B,
+                     .format = NUMFMT_BF16};
+    add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
+    *back = lower->schedule->op_count - 1;
+    return out;
+}
+
+// Results of the routed experts for this rank's tokens; *back is what the next operation waits for.
+static BufferId bring_back(Lower *lower, Routed *routed, BufferId in, OpId *back) {
+    *back = SCHEDULE_NONE;
+    if (is_all_to_all(lower)) {
+        BufferId weighted = combine(lower, routed, in);
+        return lower->pool->moe_tp > 1 ? scatter_cuts(lower, routed, weighted) : weighted;
+    }
+    bool joins = lower->routing == LOWER_LOCAL && routed->mlp->latent == 0;
+    BufferId partial = sum_local(lower, routed, in, joins ? routed->shared : SCHEDULE_NONE);
+    if (joins) routed->shared = SCHEDULE_NONE;
+    if (lower->routing == LOWER_GATHER) return scatter_stage(lower, routed, partial, back);
+    return lower_reduce(lower, "routed_all_reduce", partial);
+}
+
+static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
+    const MlpSpec *mlp = mlp_of(lower);
+    LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_LATENT, lower->arch->hidden);
+    uint64_t latent_B = (uint64_t)ACT * mlp->latent, out_B = (uint64_t)ACT * lower->arch->hidden;
+    BufferId normed = lower_buffer(lower, "latent_normed", lower_room(lower, latent_B));
+    BufferId out = lower_buffer(lower, "latent_up", lower_room(lower, out_B));
+    lower_memory(lower, OP_CLASS_LATENT, "latent_norm", lower_share(lower, 2 * latent_B));
+    if (back != SCHEDULE_NONE) schedule_add_wait(lower->schedule, back);
+    lower_read(lower, in);
+    lower_write(lower, normed);
+    lower_gemm(lower, OP_CLASS_LATENT, "latent_up", lower_share(lower, 1), &weight);
+    lower_read(lower, normed);
+    lower_write(lower, out);
+    return out;
+}
+
+// ---- The layer.
+
+static void add_shared(Lower *lower, Routed *routed, BufferId normed) {
+    routed->shared = SCHEDULE_NONE;
+    if (routed->mlp->shared_width == 0) return;
+    uint64_t hidden_B = (uint64_t)ACT * lower->arch->hidden;
+    BufferId all = lower_spread(lower, "shared_all_gather", normed, hidden_B);
+    routed->shared = lower_gated(lower, COMPONENT_SHARED, all);
+    bool joins = lower->routing == LOWER_LOCAL && routed->mlp->latent == 0;
+    if (!joins) routed->shared = lower_reduce(lower, "shared_reduce", routed->shared);
+}
+
+static Routed size_routed(const Lower *lower) {
+    const MlpSpec *mlp = mlp_of(lower);
+    const Pool *pool = lower->pool;
+    Routed routed = {.mlp = mlp, .arrived = SCHEDULE_NONE, .shared = SCHEDULE_NONE};
+    pool_experts(pool, mlp->experts, lower->ep_position, &routed.first, &routed.experts);
+    routed.width = mlp->latent > 0 ? mlp->latent : lower->arch->hidden;
+    routed.inner = lower_component_weight(lower, COMPONENT_ROUTED, SHARD_EXPERT_ROW).k;
+    routed.sent_token_B = numfmt_bytes(pool->dispatch_format, routed.width);
+    return routed;
+}
+
+LowerResults lower_moe(Lower *lower, BufferId normed) {
+    Routed routed = size_routed(lower);
+    add_router(lower, &routed, normed);
+    BufferId tokens = routed.mlp->latent > 0 ? add_latent(lower, normed) : normed;
+    if (is_all_to_all(lower))
+        tokens = dispatch(lower, &routed, tokens);
+    else if (lower->routing == LOWER_GATHER)
+        tokens = gather_stage(lower, &routed, tokens);
+    add_shared(lower, &routed, normed);
+    BufferId out = compute_experts(lower, &routed, tokens);
+    LowerResults results = {.count = 1};
+    results.buffers[0] = bring_back(lower, &routed, out, &results.wait);
+    if (routed.mlp->latent > 0) {
+        results.buffers[0] = leave_latent(lower, results.buffers[0], results.wait);
+        results.wait = SCHEDULE_NONE;
+    }
+    if (routed.shared != SCHEDULE_NONE) results.buffers[results.count++] = routed.shared;
+    return results;
+}

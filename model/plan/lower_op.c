@@ -1,0 +1,98 @@
+// Adds operations, buffers and slices to the role being built.
+//
+// Invariant: every operation names what it reads and writes; a buffer is at least as long as any
+// slice of it for every shape; the operations of the roles of one stage are added in the same
+// order, so that equal collectives get equal channels.
+#include "model/plan/lower_internal.h"
+
+#include <assert.h>
+
+#include "model/base/wide.h"
+
+Extent lower_all(uint64_t B) {
+    return (Extent){.per_token = B};
+}
+
+Extent lower_share(const Lower *lower, uint64_t B) {
+    return (Extent){.per_token = B, .divide = lower->token_ways};
+}
+
+// ceil(tokens / ways) * B is at most (tokens + ways - 1) * B / ways.
+Extent lower_room(const Lower *lower, uint64_t B) {
+    return (Extent){
+        .fixed = (lower->token_ways - 1) * B, .per_token = B, .divide = lower->token_ways};
+}
+
+static BufferId add_buffer(Lower *lower, const char *name, BufferLife life, Extent bytes) {
+    Buffer buffer = {
+        .name = name, .role = lower->role, .format = NUMFMT_BF16, .life = life, .bytes = bytes};
+    return schedule_add_buffer(lower->schedule, &buffer);
+}
+
+BufferId lower_buffer(Lower *lower, const char *name, Extent bytes) {
+    return add_buffer(lower, name, BUFFER_BLOCK, bytes);
+}
+
+BufferId lower_step_buffer(Lower *lower, const char *name, Extent bytes) {
+    return add_buffer(lower, name, BUFFER_STEP, bytes);
+}
+
+void lower_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes) {
+    Slice slice = {.buffer = buffer, .access = access, .bytes = bytes};
+    schedule_add_slice(lower->schedule, &slice);
+}
+
+static void add_whole(Lower *lower, BufferId buffer, SliceAccess access) {
+    lower_slice(lower, buffer, access, lower->schedule->buffers[buffer].bytes);
+}
+
+void lower_read(Lower *lower, BufferId buffer) {
+    add_whole(lower, buffer, SLICE_READ);
+}
+
+void lower_write(Lower *lower, BufferId buffer) {
+    add_whole(lower, buffer, SLICE_WRITE);
+}
+
+void lower_add(Lower *lower, BufferId buffer) {
+    add_whole(lower, buffer, SLICE_ADD);
+}
+
+OpId lower_compute(Lower *lower, const Op *op) {
+    Op added = *op;
+    added.stream = LOWER_STREAM_COMPUTE;
+    return schedule_add_op(lower->schedule, &added);
+}
+
+OpId lower_gemm(Lower *lower, OpClass op_class, const char *name, Extent m,
+                const LowerWeight *weight) {
+    Op op = {.kind = OP_GEMM, .op_class = op_class, .name = name};
+    op.compute = (Compute){.m = m,
+                           .n = weight->n,
+                           .k = weight->k,
+                           .batch = 1,
+                           .weight_format = weight->format,
+                           .math_format = lower_math(lower, weight->format)};
+    return lower_compute(lower, &op);
+}
+
+OpId lower_memory(Lower *lower, OpClass op_class, const char *name, Extent bytes) {
+    Op op = {.kind = OP_MEMORY, .op_class = op_class, .name = name, .compute = {.bytes = bytes}};
+    return lower_compute(lower, &op);
+}
+
+OpId lower_collective(Lower *lower, const Op *op) {
+    Op added = *op;
+    added.kind = OP_COLLECTIVE;
+    added.comm.channel = lower->channel++;
+    return schedule_add_op(lower->schedule, &added);
+}
+
+BufferId lower_project(Lower *lower, OpClass op_class, const char *name, BufferId in,
+                       const LowerWeight *weight) {
+    BufferId out = lower_buffer(lower, name, lower_all((uint64_t)LOWER_BF16_B * weight->n));
+    lower_gemm(lower, op_class, name, lower_all(1), weight);
+    lower_read(lower, in);
+    lower_write(lower, out);
+    return out;
+}

@@ -1,0 +1,101 @@
+// What is done to all tokens alike: sums and gathers over tp, residual add and norm, gated blocks.
+//
+// Invariant: between attention and experts a rank has ceil(tokens / token_ways) tokens; in front of
+// every matrix that tp cuts it has all tokens of its attention-DP rank. With token_ways == tp a sum
+// is a reduce-scatter and a gather follows before the next cut matrix (sequence parallelism:
+// Korthikanti et al., arXiv:2205.05198; SGLang and DeepSeek use it around all-to-all experts); with
+// token_ways == 1 a sum is an all-reduce.
+#include "model/plan/lower_internal.h"
+
+static uint64_t hidden_B(const Lower *lower) {
+    return (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+}
+
+// Tokens are not cut where they are scattered or gathered; a sum of all of them may be cut
+// anywhere.
+static Op tp_collective(const Lower *lower, const char *name, Collective collective,
+                        uint64_t token_B) {
+    Op op = {.op_class = OP_CLASS_TP_COMM, .name = name, .stream = LOWER_STREAM_COMPUTE};
+    op.comm = (Comm){.collective = collective,
+                     .group = lower->tp_group,
+                     .bytes = lower_all(token_B),
+                     .element = (uint32_t)token_B,
+                     .format = NUMFMT_BF16};
+    return op;
+}
+
+static BufferId scatter_sum(Lower *lower, const char *name, BufferId partial) {
+    BufferId out = lower_buffer(lower, name, lower_room(lower, hidden_B(lower)));
+    Op op = tp_collective(lower, name, COLLECTIVE_REDUCE_SCATTER, hidden_B(lower));
+    op.comm.algorithm = lower->pool->reduce_scatter;
+    lower_collective(lower, &op);
+    lower_read(lower, partial);
+    lower_write(lower, out);
+    return out;
+}
+
+BufferId lower_reduce(Lower *lower, const char *name, BufferId partial) {
+    if (lower->pool->tp == 1) return partial;
+    if (lower->token_ways > 1) return scatter_sum(lower, name, partial);
+    BufferId out = lower_buffer(lower, name, lower->schedule->buffers[partial].bytes);
+    Op op = tp_collective(lower, name, COLLECTIVE_ALL_REDUCE, 0);
+    op.comm.bytes = lower->schedule->buffers[partial].bytes;
+    op.comm.element = LOWER_BF16_B;
+    op.comm.algorithm = lower->pool->all_reduce;
+    lower_collective(lower, &op);
+    lower_read(lower, partial);
+    lower_write(lower, out);
+    return out;
+}
+
+static void gather(Lower *lower, const char *name, BufferId share, BufferId out, uint64_t token_B) {
+    Op op = tp_collective(lower, name, COLLECTIVE_ALL_GATHER, token_B);
+    op.comm.algorithm = lower->pool->all_gather;
+    lower_collective(lower, &op);
+    lower_read(lower, share);
+    lower_write(lower, out);
+}
+
+BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t token_B) {
+    if (lower->token_ways == 1) return share;
+    BufferId out = lower_buffer(lower, name, lower_all(token_B));
+    gather(lower, name, share, out, token_B);
+    return out;
+}
+
+void lower_to_hidden(Lower *lower, BufferId share) {
+    gather(lower, "hidden_all_gather", share, lower->hidden, hidden_B(lower));
+}
+
+BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results) {
+    BufferId out = lower_buffer(lower, name, lower_room(lower, hidden_B(lower)));
+    lower_norm_into(lower, name, results, out);
+    return out;
+}
+
+// Reads each result and the residual stream, writes the stream and the normed tokens; attention
+// residuals read the outputs of earlier blocks of layers as well.
+void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out) {
+    uint64_t vectors = 3 + results->count + lower->earlier_mean;
+    lower_memory(lower, OP_CLASS_NORM, name, lower_share(lower, vectors * hidden_B(lower)));
+    if (results->wait != SCHEDULE_NONE) schedule_add_wait(lower->schedule, results->wait);
+    for (uint32_t i = 0; i < results->count; i++) lower_read(lower, results->buffers[i]);
+    lower_add(lower, lower->residual);
+    lower_write(lower, out);
+}
+
+// gate and up in one product, the activation, down.
+BufferId lower_gated(Lower *lower, Component component, BufferId in) {
+    OpClass op_class = component == COMPONENT_SHARED ? OP_CLASS_SHARED : OP_CLASS_DENSE;
+    const bool shared = component == COMPONENT_SHARED;
+    LowerWeight up = lower_component_weight(lower, component, SHARD_COLUMN);
+    LowerWeight down = lower_component_weight(lower, component, SHARD_ROW);
+    BufferId gates =
+        lower_project(lower, op_class, shared ? "shared_gate_up" : "gate_up_proj", in, &up);
+    const char *name = shared ? "shared_activation" : "activation";
+    BufferId active = lower_buffer(lower, name, lower_all((uint64_t)LOWER_BF16_B * down.k));
+    lower_memory(lower, op_class, name, lower_all((uint64_t)LOWER_BF16_B * (up.n + down.k)));
+    lower_read(lower, gates);
+    lower_write(lower, active);
+    return lower_project(lower, op_class, shared ? "shared_down" : "down_proj", active, &down);
+}

@@ -1,0 +1,107 @@
+// Peak of the live bytes of a role's buffer table.
+//
+// Invariant: memory of a buffer that lives inside a block is given to another only where all that
+// touches the first is ordered before the operation that first touches the second, whatever the
+// streams do; so the peak is one that an allocator can reach and never less than is needed at once.
+#include "model/base/wide.h"
+#include "model/plan/schedule.h"
+#include "model/plan/schedule_clock.h"
+
+// Accesses to one buffer by the block that is looked at.
+typedef struct Life {
+    uint64_t bytes;
+    uint32_t accesses, done;             // in the block; so far
+    uint64_t last[SCHEDULE_STREAMS_MAX]; // number of the last access on each stream
+} Life;
+
+typedef struct Lives {
+    const Schedule *schedule;
+    Life *lives;      // [buffer_count]
+    BufferId *in_use; // buffers that the block touches
+    uint32_t count;
+} Lives;
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
+}
+
+static void start_block(Lives *lives, const Block *block, const StepShape *shape) {
+    const Schedule *schedule = lives->schedule;
+    lives->count = 0;
+    for (uint32_t i = 0; i < block->op_count; i++) {
+        const Op *op = &schedule->ops[block->first_op + i];
+        for (uint32_t j = op->first_slice; j < op->first_slice + op->slice_count; j++) {
+            BufferId id = schedule->slices[j].buffer;
+            if (schedule->buffers[id].life != BUFFER_BLOCK) continue;
+            Life *life = &lives->lives[id];
+            if (life->accesses++ > 0) continue;
+            life->bytes = extent_value(&schedule->buffers[id].bytes, shape);
+            lives->in_use[lives->count++] = id;
+        }
+    }
+}
+
+static bool is_live(const Life *life, const ScheduleClock *clock) {
+    if (life->done == 0) return false;
+    if (life->done < life->accesses) return true;
+    for (uint32_t s = 0; s < SCHEDULE_STREAMS_MAX; s++) {
+        if (life->last[s] > clock->ended[s]) return true;
+    }
+    return false;
+}
+
+// Bytes that are live while the operation runs.
+static uint64_t live_during(Lives *lives, ScheduleClocks *clocks, OpId id) {
+    const Schedule *schedule = lives->schedule;
+    const Op *op = &schedule->ops[id];
+    ScheduleClock clock = schedule_clock_issue(clocks, id);
+    for (uint32_t i = op->first_slice; i < op->first_slice + op->slice_count; i++) {
+        Life *life = &lives->lives[schedule->slices[i].buffer];
+        life->done++;
+        life->last[op->stream] = clocks->numbers[id];
+    }
+    uint64_t live = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        const Life *life = &lives->lives[lives->in_use[i]];
+        if (is_live(life, &clock)) live = add(live, life->bytes);
+    }
+    return live;
+}
+
+static uint64_t block_peak(Lives *lives, ScheduleClocks *clocks, BlockId id,
+                           const StepShape *shape) {
+    const Block *block = &lives->schedule->blocks[id];
+    uint64_t peak = 0;
+    start_block(lives, block, shape);
+    for (uint32_t i = 0; i < block->op_count; i++) {
+        uint64_t live = live_during(lives, clocks, block->first_op + i);
+        if (live > peak) peak = live;
+    }
+    for (uint32_t i = 0; i < lives->count; i++) lives->lives[lives->in_use[i]] = (Life){0};
+    schedule_clock_restart(clocks, id);
+    return peak;
+}
+
+uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape *shape) {
+    uint64_t whole_step = 0, peak = 0;
+    for (BufferId id = 0; id < schedule->buffer_count; id++) {
+        const Buffer *buffer = &schedule->buffers[id];
+        if (buffer->role == role && buffer->life == BUFFER_STEP)
+            whole_step = add(whole_step, extent_value(&buffer->bytes, shape));
+    }
+    ScheduleClocks clocks = {0};
+    Arena arena = {0};
+    Lives lives = {.schedule = schedule};
+    lives.lives = arena_alloc(&arena, schedule->buffer_count, sizeof *lives.lives);
+    lives.in_use = arena_alloc(&arena, schedule->buffer_count, sizeof *lives.in_use);
+    schedule_clock_open(&clocks, schedule);
+    for (BlockId id = 0; id < schedule->block_count; id++) {
+        if (schedule->blocks[id].role != role) continue;
+        uint64_t block = block_peak(&lives, &clocks, id, shape);
+        if (block > peak) peak = block;
+    }
+    schedule_clock_close(&clocks);
+    arena_free(&arena);
+    return add(whole_step, peak);
+}

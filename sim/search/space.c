@@ -1,0 +1,262 @@
+// Enumerates plans and keeps the ledger.
+//
+// Invariant: considered == candidates + the counts of the ledger; the order of candidates, of
+// ledger rows and of what is nearest depends on the numbers alone.
+#include "sim/search/space.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/plan/plan_legal.h"
+#include "sim/search/space_fit.h"
+#include "sim/search/space_place.h"
+
+const char *const space_ledger_names[LEDGER_KIND_COUNT] = {
+#define X(name, text) text,
+    LEDGER_LIST(X)
+#undef X
+};
+
+// ---- The ledger.
+
+static bool comes_before(const LedgerRow *a, const LedgerRow *b) {
+    return a->kind != b->kind ? a->kind < b->kind : a->count > b->count;
+}
+
+static LedgerRow *find_row(Space *space, LedgerKind kind, const char *reason) {
+    for (uint32_t i = 0; i < space->ledger_count; i++) {
+        LedgerRow *row = &space->ledger[i];
+        if (row->kind == kind && strcmp(row->reason, reason) == 0) return row;
+    }
+    space->ledger = mem_grow(space->ledger, &space->ledger_capacity, space->ledger_count + 1,
+                             sizeof *space->ledger);
+    LedgerRow *row = &space->ledger[space->ledger_count++];
+    *row = (LedgerRow){.kind = kind, .reason = arena_string(&space->arena, reason)};
+    return row;
+}
+
+void space_reject(Space *space, LedgerKind kind, const char *reason, double miss, const Plan *plan,
+                  const char *text) {
+    LedgerRow *row = find_row(space, kind, reason);
+    if (row->count == 0 || miss < row->miss) {
+        row->miss = miss;
+        row->nearest = *plan;
+        row->nearest_text = arena_string(&space->arena, text);
+    }
+    row->count++;
+    while (row > space->ledger && comes_before(row, row - 1)) {
+        LedgerRow other = row[-1];
+        row[-1] = *row;
+        *row = other;
+        row--;
+    }
+}
+
+const LedgerRow *space_nearest(const Space *space, LedgerKind kind) {
+    const LedgerRow *nearest = NULL;
+    for (uint32_t i = 0; i < space->ledger_count; i++) {
+        const LedgerRow *row = &space->ledger[i];
+        if (row->kind == kind && (nearest == NULL || row->miss < nearest->miss)) nearest = row;
+    }
+    return nearest;
+}
+
+void space_free(Space *space) {
+    mem_free(space->candidates);
+    mem_free(space->ledger);
+    arena_free(&space->arena);
+    *space = (Space){0};
+}
+
+// ---- One plan.
+
+typedef struct Search {
+    const Fabric *fabric;
+    const Arch *arch;
+    const Scenario *scenario;
+    const Device *device; // of the GPU with the least memory
+    Space *space;
+} Search;
+
+uint64_t space_sequences(const Pool *pool, uint64_t concurrency) {
+    uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
+    return concurrency / slots + (concurrency % slots != 0);
+}
+
+static const char *note_of(Search *search, const Pool *pool) {
+    uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
+    uint64_t requests = search->scenario->concurrency;
+    if (requests >= slots) return "";
+    return arena_printf(&search->space->arena,
+                        "%" PRIu64 " requests leave %" PRIu64 " of %" PRIu64
+                        " attention-dp ranks and micro-batches idle",
+                        requests, slots - requests, slots);
+}
+
+static void keep(Search *search, const Plan *plan, const MemoryUse *memory, uint64_t sequences) {
+    Space *space = search->space;
+    space->candidates = mem_grow(space->candidates, &space->candidate_capacity,
+                                 space->candidate_count + 1, sizeof *space->candidates);
+    space->candidates[space->candidate_count++] =
+        (Candidate){*plan, *memory, sequences, note_of(search, &plan->pools[0])};
+}
+
+// How far two numbers are from equal, as a ratio - 1.
+static double distance(uint64_t a, uint64_t b) {
+    if (a == 0 || b == 0) return 0;
+    return a > b ? (double)a / (double)b - 1 : (double)b / (double)a - 1;
+}
+
+// True when the plan has no fault of placement; else the ledger has it.
+static bool keep_place(Search *search, const Plan *plan, PlaceFault fault, const Err *text) {
+    if (fault.reason == NULL) return true;
+    space_reject(search->space, fault.kind, fault.reason, fault.miss, plan, text->text);
+    return false;
+}
+
+static bool keep_legal(Search *search, const Plan *plan) {
+    Err text = {0};
+    PlanFault fault = plan_legal_fault(plan, search->arch, &text);
+    if (fault.rule == PLAN_RULE_KEPT) return true;
+    space_reject(search->space, LEDGER_ILLEGAL, plan_legal_names[fault.rule],
+                 distance(fault.have, fault.want), plan, text.text);
+    return false;
+}
+
+static bool keep_fit(Search *search, const Plan *plan, const char *reason, const MemoryUse *use,
+                     const Err *text) {
+    if (reason == NULL) return true;
+    space_reject(search->space, LEDGER_NOT_FIT, reason, (double)memory_over_B(use), plan,
+                 text->text);
+    return false;
+}
+
+// What is cheap comes first; what cannot be priced is named only of plans that would fit.
+static void consider(Search *search, const Plan *plan) {
+    const Pool *pool = &plan->pools[0];
+    Err text = {0};
+    MemoryUse use;
+    FitInput input = {.arch = search->arch,
+                      .device = search->device,
+                      .scenario = search->scenario,
+                      .sequences = space_sequences(pool, search->scenario->concurrency)};
+    search->space->considered++;
+    if (keep_legal(search, plan) &&
+        keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
+        keep_fit(search, plan, space_fit_alone(&input, plan, &use, &text), &use, &text) &&
+        keep_place(search, plan, space_place_gap(search->fabric, search->arch, pool, &text),
+                   &text) &&
+        keep_fit(search, plan, space_fit_full(&input, plan, &use, &text), &use, &text))
+        keep(search, plan, &use, input.sequences);
+}
+
+// ---- Enumeration.
+
+static bool is_power_of_two(uint32_t n) {
+    return (n & (n - 1)) == 0;
+}
+
+static bool divides_heads(const Arch *arch, uint32_t tp) {
+    for (uint32_t i = 0; i < arch->attention_count; i++)
+        if (arch->attentions[i].heads % tp == 0) return true;
+    return false;
+}
+
+static bool has_experts(const Arch *arch) {
+    for (uint32_t i = 0; i < arch->mlp_count; i++)
+        if (arch->mlps[i].experts > 0) return true;
+    return false;
+}
+
+// Tokens travel to experts in FP8 where the experts compute in it (DeepEP's dispatch format), else
+// as they are.
+static NumFmt dispatch_format(const Arch *arch) {
+    return arch->expert_format == NUMFMT_FP8 ? NUMFMT_FP8 : arch->dtype;
+}
+
+// All algorithms are direct: every group that reduces or gathers lies inside a scale-up domain,
+// where all pairs are one switch apart.
+static void consider_comms(Search *search, uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
+    Plan plan = {.pool_count = 1};
+    Pool *pool = &plan.pools[0];
+    *pool = (Pool){.kind = POOL_UNIFIED,
+                   .tp = tp,
+                   .pp = pp,
+                   .dp = dp,
+                   .ep = ep,
+                   .moe_tp = tp * dp / ep,
+                   .cp = 1,
+                   .replicas = search->fabric->gpu_count / (tp * pp * dp),
+                   .placement = PLACEMENT_LINEAR,
+                   .micro_batches = pp,
+                   .all_reduce = ALGORITHM_DIRECT,
+                   .all_to_all = ALGORITHM_DIRECT,
+                   .all_gather = ALGORITHM_DIRECT,
+                   .reduce_scatter = ALGORITHM_DIRECT,
+                   .kv_format = search->scenario->kv_format,
+                   .activation_format = search->arch->dtype,
+                   .dispatch_format = dispatch_format(search->arch)};
+    if (dp == 1 || !has_experts(search->arch)) {
+        pool->moe_comm = MOE_COMM_NONE;
+        consider(search, &plan);
+        return;
+    }
+    // with one position every rank has a part of every expert: all tokens go everywhere
+    if (ep > 1) {
+        pool->moe_comm = MOE_COMM_ALL_TO_ALL;
+        consider(search, &plan);
+    }
+    pool->moe_comm = MOE_COMM_GATHER;
+    consider(search, &plan);
+}
+
+static void consider_experts(Search *search, uint32_t tp, uint32_t pp, uint32_t dp) {
+    uint32_t ranks = tp * dp, most = has_experts(search->arch) ? ranks : 1;
+    for (uint32_t ep = 1; ep <= most; ep++)
+        if (ranks % ep == 0) consider_comms(search, tp, pp, dp, ep);
+}
+
+// The widest attention-DP for each number of replicas: narrower ones would leave more GPUs idle.
+static void consider_widths(Search *search, uint32_t tp, uint32_t pp) {
+    uint32_t room = search->fabric->gpu_count / (tp * pp), last = 0;
+    for (uint32_t replicas = 1; replicas <= room; replicas++) {
+        uint32_t dp = room / replicas;
+        if (dp != last) consider_experts(search, tp, pp, dp);
+        last = dp;
+    }
+}
+
+static bool find_device(const Fabric *fabric, const Device **out, Err *err) {
+    const Device *least = NULL;
+    for (uint32_t i = 0; i < fabric->class_count; i++) {
+        const VertexClass *class = &fabric->classes[i];
+        if (class->kind != PART_GPU) continue;
+        if (class->device == NULL || device_low(class->device->memory_B) == 0)
+            return err_set(err, "the memory of GPUs \"%s\" is not known: name their device",
+                           class->name);
+        if (least == NULL || device_low(class->device->memory_B) < device_low(least->memory_B))
+            least = class->device;
+    }
+    *out = least;
+    return least != NULL || err_set(err, "the machine has no GPU");
+}
+
+static bool is_depth(const Fabric *fabric, uint32_t pp) {
+    uint32_t gpus = fabric->gpu_count, domains = gpus / space_place_domain(fabric);
+    return gpus % pp == 0 && (is_power_of_two(pp) || domains % pp == 0);
+}
+
+bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,
+                 Err *err) {
+    Space space = {0};
+    Search search = {.fabric = fabric, .arch = arch, .scenario = scenario, .space = &space};
+    uint32_t gpus = fabric->gpu_count;
+    if (!find_device(fabric, &search.device, err)) return false;
+    for (uint32_t tp = 1; tp <= gpus; tp++) {
+        if (!is_power_of_two(tp) && !divides_heads(arch, tp)) continue;
+        for (uint32_t pp = 1; tp * pp <= gpus; pp++)
+            if (is_depth(fabric, pp)) consider_widths(&search, tp, pp);
+    }
+    *out = space;
+    return true;
+}

@@ -1,0 +1,94 @@
+// The fit test of the search.
+//
+// Invariant: what is called fitting holds the weights, the cache of all requests at full length,
+// and the buffers of the largest prefill and decode steps that the evaluation of the plan will
+// simulate.
+#include "sim/search/space_fit.h"
+
+#include <inttypes.h>
+
+#include "model/base/units.h"
+#include "model/plan/lower.h"
+#include "model/plan/shard.h"
+
+static uint64_t peak_B(const Plan *plan, const Arch *arch, Phase phase, const StepShape *shape) {
+    Schedule schedule;
+    uint64_t most = 0;
+    lower_plan(plan, 0, arch, phase, 1, &schedule);
+    for (RoleId role = 0; role < schedule.role_count; role++) {
+        uint64_t peak = schedule_peak_B(&schedule, role, shape);
+        if (peak > most) most = peak;
+    }
+    schedule_free(&schedule);
+    return most;
+}
+
+// The last chunk of a long prompt, or as many short prompts as one step takes.
+static StepShape largest_prefill(const Scenario *scenario, uint64_t sequences) {
+    uint64_t chunk = scenario->prefill_chunk, isl = scenario->isl;
+    if (isl >= chunk) return step_shape_prefill(chunk, isl - chunk);
+    uint64_t prompts = chunk / isl < sequences ? chunk / isl : sequences;
+    StepShape shape = step_shape_prefill(isl, 0);
+    shape.tokens *= prompts;
+    shape.sequences *= prompts;
+    shape.kv_tokens *= prompts;
+    shape.qk_pairs *= prompts;
+    return shape;
+}
+
+static uint64_t buffers_B(const FitInput *input, const Plan *plan, uint64_t sequences) {
+    const Scenario *scenario = input->scenario;
+    StepShape prefill = largest_prefill(scenario, sequences);
+    StepShape decode = step_shape_decode(input->sequences, scenario->isl + scenario->osl);
+    uint64_t prefill_B = peak_B(plan, input->arch, PHASE_PREFILL, &prefill);
+    uint64_t decode_B = peak_B(plan, input->arch, PHASE_DECODE, &decode);
+    return prefill_B > decode_B ? prefill_B : decode_B;
+}
+
+// "weights 1.64 TB over 8 GPUs: 205 GB on the fullest exceed the usable 167 GB by 38.2 GB per GPU"
+static void describe_weights(const FitInput *input, const Plan *plan, const MemoryUse *use,
+                             Err *text) {
+    char all[UNITS_TEXT_MAX], one[UNITS_TEXT_MAX], usable[UNITS_TEXT_MAX], over[UNITS_TEXT_MAX];
+    Arena arena = {0};
+    ShardSummary shards;
+    shard_weights(plan, 0, input->arch, &arena, &shards);
+    uint64_t weights_B = use->term_B[MEMORY_WEIGHTS];
+    uint64_t over_B = weights_B + use->term_B[MEMORY_RESERVE] - use->usable_B;
+    uint32_t gpus = pool_replica_ranks(&plan->pools[0]);
+    err_set(text,
+            "weights %s over %" PRIu32
+            " GPU%s: %s on the fullest%s exceed the usable %s by %s per GPU",
+            units_format_bytes(shards.total_B, all), gpus, gpus == 1 ? "" : "s",
+            units_format_bytes(weights_B, one), weights_B > use->usable_B ? "" : " and the reserve",
+            units_format_bytes(use->usable_B, usable), units_format_bytes(over_B, over));
+    arena_free(&arena);
+}
+
+static void describe_cache(const MemoryUse *use, Err *text) {
+    Err terms = {0};
+    if (memory_fits(use, &terms)) return;
+    err_set(text, "%s; %" PRIu64 " of %" PRIu64 " sequences per rank would fit", terms.text,
+            use->most_sequences, use->sequences);
+}
+
+const char *space_fit_alone(const FitInput *input, const Plan *plan, MemoryUse *out, Err *text) {
+    uint64_t sequences = input->sequences * plan->pools[0].micro_batches;
+    memory_use(plan, 0, input->arch, input->device, input->scenario, 0, 0, out);
+    if (memory_over_B(out) > 0) {
+        describe_weights(input, plan, out, text);
+        return "weights exceed the memory of a GPU";
+    }
+    memory_use(plan, 0, input->arch, input->device, input->scenario, sequences, 0, out);
+    if (memory_over_B(out) == 0) return NULL;
+    describe_cache(out, text);
+    return "the cache of the concurrency does not fit beside the weights";
+}
+
+const char *space_fit_full(const FitInput *input, const Plan *plan, MemoryUse *out, Err *text) {
+    uint64_t sequences = input->sequences * plan->pools[0].micro_batches;
+    memory_use(plan, 0, input->arch, input->device, input->scenario, sequences,
+               buffers_B(input, plan, sequences), out);
+    if (memory_over_B(out) == 0) return NULL;
+    describe_cache(out, text);
+    return "the buffers of a step do not fit beside weights and cache";
+}

@@ -1,0 +1,28 @@
+// Whether a plan's weights, cache and buffers fit the GPUs: cheap exact terms first, lowering only
+// for plans that pass.
+#ifndef SIM_SEARCH_SPACE_FIT_H
+#define SIM_SEARCH_SPACE_FIT_H
+
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/machine/device.h"
+#include "model/moe/arch.h"
+#include "model/plan/memory.h"
+#include "model/plan/plan.h"
+#include "model/plan/scenario.h"
+
+typedef struct FitInput {
+    const Arch *arch;
+    const Device *device;
+    const Scenario *scenario;
+    uint64_t sequences; // per attention-DP rank and micro-batch
+} FitInput;
+
+// NULL when it fits; *out is the memory of the fullest GPU. Otherwise the template of the reason,
+// and `text` with the numbers. The first leaves the buffers out and is cheap; the second lowers the
+// plan.
+const char *space_fit_alone(const FitInput *input, const Plan *plan, MemoryUse *out, Err *text);
+const char *space_fit_full(const FitInput *input, const Plan *plan, MemoryUse *out, Err *text);
+
+#endif

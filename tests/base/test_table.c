@@ -1,0 +1,84 @@
+// Tables for people and as CSV.
+#include "model/base/table.h"
+#include "tests/check.h"
+
+static Table make_table(void) {
+    Table table = {0};
+    table_column(&table, "plan", TABLE_LEFT);
+    table_column(&table, "tok/s", TABLE_RIGHT);
+    table_column(&table, "note", TABLE_LEFT);
+    table_cell(&table, "TP8");
+    table_cellf(&table, "%d", 1234567);
+    table_cell(&table, "");
+    table_cell(&table, "caf\xc3\xa9");
+    table_cell(&table, "9");
+    table_cell(&table, "say \"hi\", twice");
+    return table;
+}
+
+// Widths: plan 4 ("café" has four columns in five bytes), tok/s 7, note without padding at the end.
+static void test_table_print_aligns_by_code_points(void **state) {
+    (void)state;
+    Table table = make_table();
+    Text text = {0};
+    table_print(&table, &text);
+    check_text_equals(text_string(&text), "plan    tok/s  note\n"
+                                          "TP8   1234567\n"
+                                          "caf\xc3\xa9        9  say \"hi\", twice\n");
+    text_free(&text);
+    table_free(&table);
+    table_free(&table);
+}
+
+// Empty cells in the middle keep their column, at the end they leave no blanks.
+static void test_table_print_keeps_empty_columns(void **state) {
+    (void)state;
+    Table table = {0};
+    Text text = {0};
+    table_column(&table, "a", TABLE_RIGHT);
+    table_column(&table, "bb", TABLE_RIGHT);
+    table_column(&table, "c", TABLE_LEFT);
+    const char *cells[] = {"", "", "x", "1", "", "", "", "", ""};
+    for (size_t i = 0; i < 9; i++) table_cell(&table, cells[i]);
+    table_print(&table, &text);
+    check_text_equals(text_string(&text), "a  bb  c\n"
+                                          "       x\n"
+                                          "1\n"
+                                          "\n");
+    text_free(&text);
+    table_free(&table);
+}
+
+static void test_table_csv_quotes_where_needed(void **state) {
+    (void)state;
+    Table table = make_table();
+    Text text = {0};
+    table_print_csv(&table, &text);
+    check_text_equals(text_string(&text), "plan,tok/s,note\n"
+                                          "TP8,1234567,\n"
+                                          "caf\xc3\xa9,9,\"say \"\"hi\"\", twice\"\n");
+    text_free(&text);
+    table_free(&table);
+}
+
+static void test_table_without_rows_has_a_header(void **state) {
+    (void)state;
+    Table table = {0};
+    Text text = {0};
+    table_column(&table, "plan", TABLE_LEFT);
+    table_print(&table, &text);
+    table_print_csv(&table, &text);
+    assert_string_equal(text_string(&text), "plan\nplan\n");
+    text_free(&text);
+    table_free(&table);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_print_aligns_by_code_points),
+        cmocka_unit_test(test_table_print_keeps_empty_columns),
+        cmocka_unit_test(test_table_csv_quotes_where_needed),
+        cmocka_unit_test(test_table_without_rows_has_a_header),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+# The option table prints itself.
+
+$ moesim help
+> usage: moesim COMMAND [OPTION]... [OPERAND]...
+>
+> rank parallel plans for Mixture-of-Experts inference by simulation
+>
+> commands:
+>   rank        order all parallel plans for a model on a machine
+>   simulate    simulate a saved plan again
+>   explain     say where the time and the memory of a saved plan go
+>   topo        check and summarise a machine
+>   model       check and summarise a model's config.json
+>   run         run a plan for real (starts moesim-run)
+>   view        look at a machine and a timeline (starts moesim-view)
+>   help        list the commands, or explain one
+>   version     print the version
+>   man         print the manual page (mdoc)
+>   completion  print the completion script for bash and zsh
+>
+> "moesim help COMMAND" shows the options of a command
+
+$ moesim --help | head -n 1
+> usage: moesim COMMAND [OPTION]... [OPERAND]...
+
+$ moesim help simulate
+> usage: moesim simulate [OPTION]... PLAN
+>
+> simulate a saved plan again
+>
+> Reads a plan that rank --save wrote, with the inputs beside it, simulates it and
+> says whether the saved prediction came out again. Exits with 1 when it did not.
+>
+> options:
+>       --phase decode|prefill       which phase --trace writes (default decode)
+>       --trace FILE                 write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
+>       --form auto|folded|expanded  one member for ranks of equal work, or one for every rank (default auto)
+>   -f, --format table|json          how to print the result (default table)
+
+$ moesim explain --help
+> usage: moesim explain [OPTION]... PLAN
+>
+> say where the time and the memory of a saved plan go
+>
+> Prints the time by class of operation with its share of the roofline,
+> communication that nothing hides, bytes and bandwidth by class of link, memory
+> by term, and every constant with its interval and source.
+>
+> options:
+>       --phase decode|prefill  which phase to explain (default decode)
+
+$ moesim version
+> moesim 0.1.0
+
+$ moesim --version
+> moesim 0.1.0
+
+$ moesim man | head -n 3
+> .Dd November 29, 2026
+> .Dt MOESIM 1
+> .Os
+
+$ moesim completion | bash -n
+
+# Commands that are programs beside this one; everything after the word is theirs.
+$ cp "$(command -v moesim)" . && ./moesim run --help
+! moesim: moesim-run is not built: not found beside moesim
+? 2
+
+$ ./moesim view
+! moesim: moesim-view is not built: not found beside moesim
+? 2
+
+$ printf '#!/bin/sh\necho "$@"\nexit 7\n' >moesim-view; chmod +x moesim-view; ./moesim view --layout "a b" --help
+> --layout a b --help
+? 7
+
+$ chmod -x moesim-view; ./moesim view
+! moesim: moesim-view cannot be started: Permission denied
+? 2
+
+# A full disk is an error, not silence.
+$ moesim help >/dev/full
+! moesim: cannot write to stdout: No space left on device
+? 2

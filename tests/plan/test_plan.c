@@ -1,0 +1,440 @@
+// Plans: who holds what, what a plan may be, and the file that keeps one.
+#include "tests/check.h"
+
+#include "model/plan/plan.h"
+#include "model/plan/plan_legal.h"
+#include "tests/plan/hand_arch.h"
+
+// One unified pool; ep 0 spreads the experts over all ranks of a stage.
+static Plan make(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep, uint32_t replicas) {
+    Plan plan = {.pool_count = 1};
+    uint32_t positions = ep > 0 ? ep : tp * dp;
+    plan.pools[0] = (Pool){.tp = tp,
+                           .pp = pp,
+                           .dp = dp,
+                           .ep = positions,
+                           .moe_tp = tp * dp / positions,
+                           .cp = 1,
+                           .replicas = replicas,
+                           .micro_batches = pp,
+                           .moe_comm = dp > 1 ? MOE_COMM_ALL_TO_ALL : MOE_COMM_NONE,
+                           .all_reduce = ALGORITHM_DIRECT,
+                           .all_to_all = ALGORITHM_DIRECT,
+                           .all_gather = ALGORITHM_DIRECT,
+                           .reduce_scatter = ALGORITHM_DIRECT,
+                           .kv_format = NUMFMT_BF16,
+                           .activation_format = NUMFMT_BF16,
+                           .dispatch_format = NUMFMT_FP8};
+    return plan;
+}
+
+// ---- Numbering.
+
+// 896 = 72 x 12 + 32: the first 32 positions hold 13 experts, the other 40 hold 12.
+static void test_plan_experts_leave_a_remainder_to_the_first(void **state) {
+    (void)state;
+    Plan plan = make(4, 1, 18, 72, 1);
+    uint32_t first, count, next = 0, thirteen = 0;
+    for (uint32_t i = 0; i < 72; i++) {
+        pool_experts(&plan.pools[0], 896, i, &first, &count);
+        assert_int_equal(first, next);
+        assert_int_equal(count, i < 32 ? 13 : 12);
+        thirteen += count == 13;
+        next += count;
+    }
+    assert_int_equal(next, 896);
+    assert_int_equal(thirteen, 32);
+}
+
+// 93 = 4 x 23 + 1: stages of 24, 23, 23 and 23 layers.
+static void test_plan_stage_layers_are_even_with_leftovers_first(void **state) {
+    (void)state;
+    Plan plan = make(8, 4, 1, 0, 1);
+    const uint32_t want[4][2] = {{0, 24}, {24, 23}, {47, 23}, {70, 23}};
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t first, count;
+        pool_stage_layers(&plan.pools[0], 93, i, &first, &count);
+        assert_int_equal(first, want[i][0]);
+        assert_int_equal(count, want[i][1]);
+    }
+}
+
+// 2 replicas of 3 stages of 4 x 2 ranks: 8, 24 and 48.
+static void test_plan_counts_ranks(void **state) {
+    (void)state;
+    Plan plan = make(2, 3, 4, 0, 2);
+    assert_int_equal(pool_stage_ranks(&plan.pools[0]), 8);
+    assert_int_equal(pool_replica_ranks(&plan.pools[0]), 24);
+    assert_int_equal(pool_ranks(&plan.pools[0]), 48);
+    assert_int_equal(plan_gpus(&plan), 48);
+}
+
+// ---- Text.
+
+static void test_plan_label_and_product_spell_the_plan_out(void **state) {
+    (void)state;
+    char text[PLAN_TEXT_MAX];
+    Plan plan = make(4, 1, 18, 72, 1);
+    assert_string_equal(plan_label(&plan, text), "TP4 PP1 DP18 EP72 x1");
+    assert_string_equal(plan_gpu_product(&plan, text), "72 = 4 tp x 18 dp x 1 pp x 1 replica");
+    plan.pools[0].moe_comm = MOE_COMM_GATHER;
+    assert_string_equal(plan_label(&plan, text), "TP4 PP1 DP18 EP72 x1 gather");
+    plan = make(8, 1, 1, 8, 9);
+    assert_string_equal(plan_gpu_product(&plan, text), "72 = 8 tp x 1 dp x 1 pp x 9 replicas");
+}
+
+// Eight pools do not fit into one cell of a table: the label ends, and the buffer holds.
+static void test_plan_label_of_many_pools_is_cut(void **state) {
+    (void)state;
+    char text[PLAN_TEXT_MAX];
+    Plan plan = {.pool_count = PLAN_POOLS_MAX};
+    for (uint32_t i = 0; i < PLAN_POOLS_MAX; i++) plan.pools[i] = make(8, 1, 1, 8, 1).pools[0];
+    plan_label(&plan, text);
+    assert_true(strlen(text) < PLAN_TEXT_MAX);
+    assert_string_equal(text + strlen(text) - 3, "...");
+    plan_gpu_product(&plan, text);
+    assert_true(strlen(text) < PLAN_TEXT_MAX);
+}
+
+static void test_plan_digest_depends_on_each_decision(void **state) {
+    (void)state;
+    Plan plan = make(4, 1, 18, 72, 1), other = plan;
+    assert_true(plan_digest(&plan) == plan_digest(&other));
+    other.pools[0].moe_comm = MOE_COMM_GATHER;
+    assert_true(plan_digest(&plan) != plan_digest(&other));
+    other = plan;
+    other.pools[0].kv_format = NUMFMT_FP8;
+    assert_true(plan_digest(&plan) != plan_digest(&other));
+    other = make(18, 1, 4, 72, 1);
+    assert_true(plan_digest(&plan) != plan_digest(&other));
+}
+
+// ---- Consistency.
+
+static void expect_wrong(const Plan *plan, const char *message) {
+    Err err = {0};
+    check_fails(plan_check(plan, &err), &err, message);
+}
+
+static void test_plan_check_names_the_contradiction(void **state) {
+    (void)state;
+    Err err = {0};
+    Plan plan = make(4, 1, 18, 72, 1);
+    check_ok(plan_check(&plan, &err), &err);
+    plan.pools[0].ep = 36;
+    expect_wrong(&plan, "pools[0]: ep 36 x moe_tp 1 is 36 ranks, expected tp 4 x dp 18 = 72");
+    plan = make(4, 1, 18, 72, 1);
+    plan.pools[0].pp = 0;
+    expect_wrong(&plan, "pools[0]: pp is 0, expected at least 1");
+    plan = make(4, 1, 18, 72, 1);
+    plan.pools[0].cp = 2;
+    expect_wrong(&plan, "pools[0]: cp is 2, expected 1: context parallelism is not planned yet");
+    plan = make(4, 1, 18, 72, 1);
+    plan.pools[0].redundant_experts = 8;
+    expect_wrong(&plan, "pools[0]: redundant_experts is 8, expected 0: not planned yet");
+    plan = make(4, 1, 18, 72, 1);
+    plan.pools[0].all_to_all = ALGORITHM_ONE_SHOT;
+    expect_wrong(&plan, "pools[0]: all_to_all cannot be \"one-shot\"");
+    plan = (Plan){0};
+    expect_wrong(&plan, "0 pools, expected 1 to 8");
+}
+
+// 65,536 to the fourth power is 2^64, which is 0 in 64 bits.
+static void test_plan_check_refuses_products_that_wrap(void **state) {
+    (void)state;
+    Plan plan = make(1, 1, 1, 1, 1);
+    plan.pools[0].tp = plan.pools[0].dp = plan.pools[0].pp = plan.pools[0].replicas = 65536;
+    expect_wrong(&plan, "pools[0]: tp x dp x pp x replicas is over 1000000 ranks");
+}
+
+// 8 ranks from GPU 0 and 8 from GPU 4 share GPUs 4 to 7; from GPU 8 they do not.
+static void test_plan_check_keeps_pools_apart(void **state) {
+    (void)state;
+    Err err = {0};
+    Plan plan = make(8, 1, 1, 8, 1);
+    plan.pools[0].kind = POOL_PREFILL;
+    plan.pools[1] = plan.pools[0];
+    plan.pools[1].kind = POOL_DECODE;
+    plan.pools[1].first_gpu = 4;
+    plan.pool_count = 2;
+    expect_wrong(&plan, "pools[0] on GPUs 0-7 and pools[1] on GPUs 4-11 overlap");
+    plan.pools[1].first_gpu = 8;
+    plan.transfers[0] = (KvTransfer){0, 1};
+    plan.transfer_count = 1;
+    check_ok(plan_check(&plan, &err), &err);
+    plan.transfers[0].to_pool = 2;
+    expect_wrong(&plan, "transfers[0] goes from pool 0 to pool 2, expected two of 2 pools");
+}
+
+// ---- Rules of structure.
+
+static void expect_illegal(const Plan *plan, const Arch *arch, PlanRule rule, const char *message) {
+    Err err = {0};
+    check_fails(plan_legal(plan, arch, &err), &err, message);
+    assert_int_equal(plan_legal_fault(plan, arch, &err).rule, rule);
+}
+
+static void test_plan_legal_tp_divides_heads(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_kimi_small(&arch);
+    Err err = {0};
+    Plan plan = make(5, 1, 1, 5, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_HEADS, "tp 5 does not divide 96 kda heads");
+    plan = make(12, 1, 1, 12, 1);
+    check_ok(plan_legal(&plan, &arch, &err), &err);
+    arch_free(&arch);
+    hand_arch_deepseek_v3(&arch);
+    expect_illegal(&plan, &arch, PLAN_RULE_HEADS, "tp 12 does not divide 128 query heads");
+    arch_free(&arch);
+}
+
+// 4 KV heads: TP 2 and 4 cut them, TP 8 and 16 replicate them, whole times.
+static void test_plan_legal_kv_heads_are_cut_or_replicated(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_qwen3_30b(&arch);
+    Err err = {0};
+    for (uint32_t tp = 1; tp <= 16; tp *= 2) {
+        Plan plan = make(tp, 1, 1, tp, 1);
+        check_ok(plan_legal(&plan, &arch, &err), &err);
+    }
+    arch.attentions[0].heads = 36;
+    Plan plan = make(3, 1, 1, 3, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_KV_HEADS, "tp 3 does not divide 4 kv heads");
+    plan = make(6, 1, 1, 6, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_KV_HEADS,
+                   "tp 6 is no multiple of 4 kv heads, which it must replicate");
+    arch_free(&arch);
+}
+
+// DeepSeek-R1 in blocks of 128: the dense width 18,432 / 16 = 1,152 = 9 blocks, but / 32 = 576
+// = 4.5 blocks (sgl-project/sglang#3345).
+static void test_plan_legal_dense_width_keeps_blocks(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_deepseek_v3(&arch);
+    Err err = {0};
+    Plan plan = make(16, 1, 1, 16, 1);
+    check_ok(plan_legal(&plan, &arch, &err), &err);
+    plan = make(32, 1, 1, 32, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_DENSE_CUT,
+                   "tp 32 cuts the dense width 18432 into 576, not whole blocks of 128");
+    arch_free(&arch);
+}
+
+// A query projection has 192 rows a head: blocks of 128 end with a head every 384 rows, two heads.
+static void test_plan_legal_attention_keeps_blocks(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_deepseek_v3(&arch);
+    Plan plan = make(128, 1, 1, 128, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_ATTENTION_CUT,
+                   "tp 128 cuts an attention width of 24576 into 192, not whole blocks of 384");
+    arch_free(&arch);
+}
+
+// Experts of width 2,048 in blocks of 128: 2,048 / 16 is one block, / 32 half of one; whole experts
+// need no cut.
+static void test_plan_legal_expert_width_keeps_fp8_blocks(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_deepseek_v3(&arch);
+    Err err = {0};
+    Plan plan = make(8, 1, 2, 1, 1);
+    plan.pools[0].moe_comm = MOE_COMM_GATHER;
+    check_ok(plan_legal(&plan, &arch, &err), &err);
+    plan = make(8, 1, 4, 1, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_EXPERT_CUT,
+                   "moe_tp 32 cuts the expert width 2048 into 64, not whole blocks of 128");
+    plan = make(8, 1, 4, 32, 1);
+    check_ok(plan_legal(&plan, &arch, &err), &err);
+    arch_free(&arch);
+}
+
+// MXFP4 scales 32 weights at a time. 3,072 / 32 = 96 is three blocks; 3,072 / 64 = 48 is one and a
+// half, seen in the packed columns of w2: 1,536 / 64 = 24 bytes, blocks of 16.
+static void test_plan_legal_expert_width_keeps_mxfp4_blocks(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_kimi_small(&arch);
+    Err err = {0};
+    Plan plan = make(8, 1, 4, 1, 1);
+    check_ok(plan_legal(&plan, &arch, &err), &err);
+    plan = make(8, 1, 8, 1, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_EXPERT_CUT,
+                   "moe_tp 64 cuts the expert width 3072 into 48, not whole blocks of 32");
+    plan = make(1, 1, 5, 1, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_EXPERT_CUT,
+                   "moe_tp 5 does not divide the expert width 3072");
+    arch_free(&arch);
+}
+
+static void test_plan_legal_counts_experts_and_layers(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_qwen3_30b(&arch);
+    Plan plan = make(1, 1, 256, 256, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_EXPERTS, "ep 256 exceeds 128 experts");
+    plan = make(1, 49, 1, 1, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_LAYERS, "pp 49 exceeds 48 layers");
+    arch.mlps[0].experts = 0;
+    plan = make(1, 1, 4, 4, 1);
+    expect_illegal(&plan, &arch, PLAN_RULE_DENSE_EP, "ep 4 on a model without experts, expected 1");
+    arch_free(&arch);
+}
+
+static void test_plan_legal_tokens_reach_their_experts(void **state) {
+    (void)state;
+    Arch arch;
+    hand_arch_qwen3_30b(&arch);
+    Plan plan = make(1, 1, 4, 4, 1);
+    plan.pools[0].moe_comm = MOE_COMM_NONE;
+    expect_illegal(&plan, &arch, PLAN_RULE_MOE_COMM,
+                   "moe_comm \"none\" with dp 4, expected \"all-to-all\" or \"gather\"");
+    plan = make(4, 1, 1, 4, 1);
+    plan.pools[0].moe_comm = MOE_COMM_GATHER;
+    expect_illegal(&plan, &arch, PLAN_RULE_MOE_COMM,
+                   "moe_comm \"gather\" with dp 1, expected \"none\"");
+    arch_free(&arch);
+}
+
+// ---- Files.
+
+static PlanFile example(void) {
+    PlanFile file = {.plan = make(4, 1, 18, 72, 1),
+                     .model = "kimi-k3.json",
+                     .topology = "nvl72.json",
+                     .scenario = "chat.json",
+                     .calibration = "",
+                     .model_digest = UINT64_C(0x0123456789abcdef),
+                     .topology_digest = 1,
+                     .scenario_digest = UINT64_MAX};
+    file.result =
+        "{\n  \"ttft_ps\": 123456789,\n  \"tok_s\": 0.1,\n  \"rows\": [\n    1,\n    [],\n"
+        "    null\n  ]\n}\n";
+    return file;
+}
+
+static void test_plan_file_writes_what_it_read(void **state) {
+    (void)state;
+    PlanFile file = example(), read = {0};
+    Err err = {0};
+    Text text = {0}, again = {0};
+    plan_write(&file, &text);
+    check_ok(plan_parse("p.json", text.data, text.length, &read, &err), &err);
+    plan_write(&read, &again);
+    check_text_equals(text_string(&again), text_string(&text));
+    assert_true(plan_digest(&read.plan) == plan_digest(&file.plan));
+    assert_true(read.model_digest == file.model_digest);
+    assert_true(read.scenario_digest == UINT64_MAX);
+    assert_string_equal(read.topology, "nvl72.json");
+    assert_string_equal(read.calibration, "");
+    check_text_equals(read.result, file.result);
+    text_free(&text);
+    text_free(&again);
+    plan_file_free(&read);
+    plan_file_free(&read);
+}
+
+static void test_plan_file_has_a_stable_form(void **state) {
+    (void)state;
+    PlanFile file = example();
+    Text text = {0};
+    plan_write(&file, &text);
+    check_golden(text_string(&text), "tests/golden/plan.json");
+    text_free(&text);
+}
+
+static void test_plan_file_keeps_two_pools_and_a_transfer(void **state) {
+    (void)state;
+    PlanFile file = {.plan = make(8, 1, 1, 8, 1)}, read = {0};
+    file.plan.pools[0].kind = POOL_PREFILL;
+    file.plan.pools[1] = make(1, 1, 16, 16, 2).pools[0];
+    file.plan.pools[1].kind = POOL_DECODE;
+    file.plan.pools[1].first_gpu = 8;
+    file.plan.pool_count = 2;
+    file.plan.transfers[0] = (KvTransfer){0, 1};
+    file.plan.transfer_count = 1;
+    Err err = {0};
+    Text text = {0};
+    plan_write(&file, &text);
+    check_ok(plan_parse("p.json", text.data, text.length, &read, &err), &err);
+    assert_true(plan_digest(&read.plan) == plan_digest(&file.plan));
+    assert_int_equal(read.plan.pools[1].kind, POOL_DECODE);
+    assert_int_equal(plan_gpus(&read.plan), 40);
+    text_free(&text);
+    plan_file_free(&read);
+}
+
+static void test_plan_file_refuses_bad_files(void **state) {
+    (void)state;
+    const char *const cases[][2] = {
+        {"newer", ":3:14: version: plan format 2 is newer than this program, which reads up to 1"},
+        {"kind", ":2:13: moesim: expected \"plan\", found \"scenario\""},
+        {"unknown-key", ":17:7: pools[0]: unknown key \"replicass\", did you mean \"replicas\"?"},
+        {"missing-tp", ":8:5: pools[0]: missing \"tp\""},
+        {"zero-dp", ":8:5: pools[0]: dp is 0, expected at least 1"},
+        {"negative-tp", ":10:13: pools[0].tp: expected a whole number of at least 0, found -4"},
+        {"large-tp",
+         ":10:13: pools[0].tp: expected a whole number of at most 4294967295, found 4294967296"},
+        {"contradiction",
+         ":8:5: pools[0]: ep 72 x moe_tp 2 is 144 ranks, expected tp 4 x dp 18 = 72"},
+        {"algorithm", ":22:21: pools[0].all_reduce: expected one of \"direct\", \"ring\", "
+                      "\"one-shot\", \"pairwise\", found \"rnig\", did you mean \"ring\"?"},
+        {"digest", ":6:47: scenario.digest: expected 16 lower-case hexadecimal digits, found "
+                   "\"0xff\""},
+        {"no-pools", ":7:12: pools: 0 pools, expected 1 to 8"},
+        {"many-pools", ":7:12: pools: 9 pools, expected at most 8"},
+        {"transfer", ":7:12: pools: transfers[0] goes from pool 0 to pool 1, expected two of 1 "
+                     "pools"},
+        {"pool-number", ":7:13: pools[0]: expected an object"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[128], message[512];
+        PlanFile file = {0};
+        Err err = {0};
+        snprintf(path, sizeof path, "tests/bad/plan-%s.json", cases[i][0]);
+        snprintf(message, sizeof message, "%s%s", path, cases[i][1]);
+        check_fails(plan_read(path, &file, &err), &err, message);
+        assert_int_equal(file.plan.pool_count, 0);
+    }
+}
+
+static void test_plan_file_refuses_a_truncated_file(void **state) {
+    (void)state;
+    PlanFile file = {0};
+    Err err = {0};
+    check_fails(
+        plan_read("tests/bad/plan-truncated.json", &file, &err), &err,
+        "tests/bad/plan-truncated.json:11:2: unexpected end of file, expected a key in double "
+        "quotes after ','");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_experts_leave_a_remainder_to_the_first),
+        cmocka_unit_test(test_plan_stage_layers_are_even_with_leftovers_first),
+        cmocka_unit_test(test_plan_counts_ranks),
+        cmocka_unit_test(test_plan_label_and_product_spell_the_plan_out),
+        cmocka_unit_test(test_plan_label_of_many_pools_is_cut),
+        cmocka_unit_test(test_plan_digest_depends_on_each_decision),
+        cmocka_unit_test(test_plan_check_names_the_contradiction),
+        cmocka_unit_test(test_plan_check_refuses_products_that_wrap),
+        cmocka_unit_test(test_plan_check_keeps_pools_apart),
+        cmocka_unit_test(test_plan_legal_tp_divides_heads),
+        cmocka_unit_test(test_plan_legal_kv_heads_are_cut_or_replicated),
+        cmocka_unit_test(test_plan_legal_dense_width_keeps_blocks),
+        cmocka_unit_test(test_plan_legal_attention_keeps_blocks),
+        cmocka_unit_test(test_plan_legal_expert_width_keeps_fp8_blocks),
+        cmocka_unit_test(test_plan_legal_expert_width_keeps_mxfp4_blocks),
+        cmocka_unit_test(test_plan_legal_counts_experts_and_layers),
+        cmocka_unit_test(test_plan_legal_tokens_reach_their_experts),
+        cmocka_unit_test(test_plan_file_writes_what_it_read),
+        cmocka_unit_test(test_plan_file_has_a_stable_form),
+        cmocka_unit_test(test_plan_file_keeps_two_pools_and_a_transfer),
+        cmocka_unit_test(test_plan_file_refuses_bad_files),
+        cmocka_unit_test(test_plan_file_refuses_a_truncated_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+// The figures of one plan: sums by hand for hand-made evaluations, laws for simulated ones.
+#include "tests/check.h"
+
+#include "model/plan/load.h"
+#include "model/plan/lower.h"
+#include "tests/sim/small_machine.h"
+
+#define PS 1e-12
+
+// tp x pp x dp on one replica; all experts of a stage spread over its ranks.
+static Plan make_plan(uint32_t tp, uint32_t pp, uint32_t dp) {
+    Plan plan = {.pool_count = 1};
+    plan.pools[0] = (Pool){.kind = POOL_UNIFIED,
+                           .tp = tp,
+                           .pp = pp,
+                           .dp = dp,
+                           .ep = tp * dp,
+                           .moe_tp = 1,
+                           .cp = 1,
+                           .replicas = 1,
+                           .micro_batches = pp,
+                           .moe_comm = dp > 1 ? MOE_COMM_ALL_TO_ALL : MOE_COMM_NONE,
+                           .all_reduce = ALGORITHM_DIRECT,
+                           .all_to_all = ALGORITHM_DIRECT,
+                           .all_gather = ALGORITHM_DIRECT,
+                           .reduce_scatter = ALGORITHM_DIRECT,
+                           .kv_format = NUMFMT_BF16,
+                           .activation_format = NUMFMT_BF16,
+                           .dispatch_format = NUMFMT_BF16};
+    return plan;
+}
+
+static Evaluation evaluate(const SmallMachine *machine, const Plan *plan) {
+    EvaluateInput input = small_machine_input(machine);
+    Evaluation evaluation;
+    Err err = {0};
+    uint64_t sequences = evaluate_sequences(plan, &machine->scenario);
+    check_ok(evaluate_plan(&input, plan, sequences, &evaluation, &err), &err);
+    return evaluation;
+}
+
+static double sum_of(const EvaluateParts *parts) {
+    double sum = 0;
+    for (uint32_t i = 0; i < EVALUATE_PARTS; i++) sum += parts->part_s[i];
+    return sum;
+}
+
+// 6 s of memory and 2 s of kernels are 8 s of work; drawn at 1.5 and 1 they are 9 + 2 = 11 s. 2 s
+// of waiting grow alike, to 2 x 11 / 8 = 2.75 s. Together 13.75 s.
+static void test_evaluate_draws_scale_each_part_and_the_waiting(void **state) {
+    (void)state;
+    Evaluation evaluation = {0};
+    evaluation.cycle.part_s[CALIB_MEMORY] = 6;
+    evaluation.cycle.part_s[CALIB_KERNEL] = 2;
+    evaluation.cycle.part_s[EVALUATE_WAIT] = 2;
+    EvaluateParts factors;
+    for (uint32_t i = 0; i < EVALUATE_PARTS; i++) factors.part_s[i] = 1;
+    check_close(evaluate_drawn_cycle_s(&evaluation, &factors), 10, 1e-15);
+    factors.part_s[CALIB_MEMORY] = 1.5;
+    check_close(evaluate_drawn_cycle_s(&evaluation, &factors), 13.75, 1e-15);
+}
+
+// 100 requests over 1 replica x 4 dp x 2 micro-batches = 8 places: 12.5, so 13 in the fullest.
+static void test_evaluate_sequences_rounds_up(void **state) {
+    (void)state;
+    Scenario scenario;
+    scenario_init(&scenario);
+    scenario.concurrency = 100;
+    Plan plan = make_plan(1, 2, 4);
+    assert_int_equal(evaluate_sequences(&plan, &scenario), 13);
+    scenario_free(&scenario);
+}
+
+// No time is below its bound, and the parts of a time add up to it (to 1e-9: a share is rounded per
+// part).
+static void test_evaluate_bounds_and_parts(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    const Plan plans[] = {make_plan(1, 1, 4), make_plan(4, 1, 1), make_plan(2, 2, 1)};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Evaluation e = evaluate(&machine, &plans[i]);
+        assert_true(e.ttft_bound_ps > 0 && e.ttft_bound_ps <= e.ttft_ps);
+        assert_true(e.tpot_bound_ps > 0 && e.tpot_bound_ps <= e.tpot_ps);
+        check_close(sum_of(&e.decode), (double)e.tpot_ps * PS, 1e-9);
+        check_close(sum_of(&e.prefill), (double)e.prefill_ps * PS, 1e-9);
+        check_close(sum_of(&e.cycle), sum_of(&e.prefill) + 255 * sum_of(&e.decode), 1e-12);
+        evaluate_free(&e);
+    }
+    small_machine_close(&machine);
+}
+
+// A cycle answers every request once: output tokens per second are requests x OSL / cycle. With 30
+// requests on 4 attention-DP ranks each holds ceil(30 / 4) = 8, but only 30 answers come out,
+// not 32. All four GPUs divide, whatever the plan uses.
+static void test_evaluate_counts_real_requests_and_all_gpus(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    machine.scenario.concurrency = 30;
+    machine.scenario.price_uusd_per_gpu_hour = 1800000;
+    Plan plan = make_plan(1, 1, 4);
+    Evaluation e = evaluate(&machine, &plan);
+    double cycle_s = ((double)e.prefill_ps + 255 * (double)e.tpot_ps) * PS;
+    assert_int_equal(e.requests, 30);
+    check_close(e.output_tok_s, 30 * 256 / cycle_s, 1e-12);
+    check_close(e.tok_s_per_user, 1 / ((double)e.tpot_ps * PS), 1e-12);
+    Plan half = make_plan(1, 1, 2);
+    Evaluation f = evaluate(&machine, &half);
+    check_close(e.tok_s_per_gpu, e.output_tok_s / 4, 1e-12);
+    check_close(f.tok_s_per_gpu, f.output_tok_s / 4, 1e-12);
+    // 4 GPUs x $1.80 / 3600 s = $0.002 a second
+    check_close(e.usd_per_mtok, 0.002 / e.output_tok_s * 1e6, 1e-12);
+    evaluate_free(&e);
+    evaluate_free(&f);
+    small_machine_close(&machine);
+}
+
+static double simulate_chunk_ps(const SmallMachine *machine, const Schedule *schedule,
+                                uint64_t tokens, uint64_t cached) {
+    StepShape shape = step_shape_prefill(tokens, cached);
+    Load load = load_uniform();
+    SimOptions options = {0};
+    Timeline timeline;
+    Err err = {0};
+    check_ok(sim_run(&machine->fabric, &machine->model, schedule, &shape, &load, &options,
+                     &timeline, &err),
+             &err);
+    double end_ps = (double)timeline.end_ps;
+    timeline_free(&timeline);
+    load_free(&load);
+    return end_ps;
+}
+
+// A prompt of 20 full chunks and a rest: only 4 of the full ones are simulated, the others lie on
+// lines between them. Simulating all 21 gives the same to one in ten thousand (prices are linear up
+// to where another term takes over), plus 21 times the engine's own time.
+static void test_evaluate_interpolates_between_chunks(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    machine.scenario.prefill_chunk = 512;
+    machine.scenario.isl = 20 * 512 + 100;
+    machine.scenario.concurrency = 4;
+    Plan plan = make_plan(1, 1, 4);
+    Evaluation e = evaluate(&machine, &plan);
+    Schedule schedule = {0};
+    lower_plan(&plan, 0, &machine.arch, PHASE_PREFILL, 1, &schedule);
+    double sum_ps = simulate_chunk_ps(&machine, &schedule, 100, 20 * 512);
+    for (uint64_t i = 0; i < 20; i++)
+        sum_ps += simulate_chunk_ps(&machine, &schedule, 512, i * 512);
+    sum_ps += 21 * machine.calib.values[CALIB_STEP_OVERHEAD].value / PS;
+    check_close((double)e.ttft_ps, sum_ps, 1e-4);
+    schedule_free(&schedule);
+    evaluate_free(&e);
+    small_machine_close(&machine);
+}
+
+// Prompts of 1000 tokens and chunks of 2048: two share a step when throughput counts, so that
+// refilling 8 sequences takes 4 steps, and less than 8 prompts one by one; the unloaded TTFT is
+// that of one prompt alone either way.
+static void test_evaluate_packs_short_prompts(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    Plan plan = make_plan(1, 1, 4);
+    machine.scenario.isl = 1000;
+    machine.scenario.prefill_chunk = 2048;
+    Evaluation packed = evaluate(&machine, &plan);
+    machine.scenario.prefill_chunk = 1000;
+    Evaluation alone = evaluate(&machine, &plan);
+    assert_int_equal(packed.ttft_ps, alone.ttft_ps);
+    check_close((double)alone.prefill_ps, 8 * (double)alone.ttft_ps, 1e-9);
+    assert_true(packed.prefill_ps < alone.prefill_ps);
+    assert_true(packed.prefill_ps > 4 * packed.ttft_ps);
+    evaluate_free(&packed);
+    evaluate_free(&alone);
+    small_machine_close(&machine);
+}
+
+static void test_evaluate_is_repeatable(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    Plan plan = make_plan(2, 1, 2);
+    Evaluation first = evaluate(&machine, &plan), second = evaluate(&machine, &plan);
+    assert_true(first.timelines == second.timelines);
+    assert_memory_equal(&first.cycle, &second.cycle, sizeof first.cycle);
+    evaluate_free(&first);
+    evaluate_free(&second);
+    small_machine_close(&machine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_evaluate_draws_scale_each_part_and_the_waiting),
+        cmocka_unit_test(test_evaluate_sequences_rounds_up),
+        cmocka_unit_test(test_evaluate_bounds_and_parts),
+        cmocka_unit_test(test_evaluate_counts_real_requests_and_all_gpus),
+        cmocka_unit_test(test_evaluate_interpolates_between_chunks),
+        cmocka_unit_test(test_evaluate_packs_short_prompts),
+        cmocka_unit_test(test_evaluate_is_repeatable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+// The search space: every combination is kept or counted, and the reasons are the right ones.
+#include "tests/check.h"
+
+#include "sim/search/space.h"
+#include "tests/plan/hand_arch.h"
+
+// A machine from a one-line description, with what it borrows.
+typedef struct Machine {
+    DeviceCatalogue catalogue;
+    Topology topology;
+    Fabric fabric;
+} Machine;
+
+static void open_machine(const char *spec, Machine *out) {
+    Err err = {0};
+    *out = (Machine){0};
+    check_ok(device_load(&out->catalogue, &err), &err);
+    check_ok(topology_load(spec, &out->topology, &err), &err);
+    check_ok(fabric_build(&out->topology, &out->catalogue, &out->fabric, &err), &err);
+}
+
+static void close_machine(Machine *machine) {
+    fabric_free(&machine->fabric);
+    topology_free(&machine->topology);
+    device_free(&machine->catalogue);
+}
+
+static Scenario workload(uint64_t isl, uint64_t osl, uint64_t concurrency) {
+    Scenario scenario;
+    scenario_init(&scenario);
+    scenario.isl = isl;
+    scenario.osl = osl;
+    scenario.concurrency = concurrency;
+    return scenario;
+}
+
+static Space build(const char *spec, void (*model)(Arch *), const Scenario *scenario) {
+    Machine machine;
+    Arch arch;
+    Space space = {0};
+    Err err = {0};
+    open_machine(spec, &machine);
+    model(&arch);
+    check_ok(space_build(&machine.fabric, &arch, scenario, &space, &err), &err);
+    arch_free(&arch);
+    close_machine(&machine);
+    return space;
+}
+
+static const LedgerRow *find(const Space *space, LedgerKind kind, const char *reason) {
+    for (uint32_t i = 0; i < space->ledger_count; i++)
+        if (space->ledger[i].kind == kind && strcmp(space->ledger[i].reason, reason) == 0)
+            return &space->ledger[i];
+    return NULL;
+}
+
+static const Candidate *find_plan(const Space *space, const char *label) {
+    char text[PLAN_TEXT_MAX];
+    for (uint32_t i = 0; i < space->candidate_count; i++)
+        if (strcmp(plan_label(&space->candidates[i].plan, text), label) == 0)
+            return &space->candidates[i];
+    return NULL;
+}
+
+// ---- The ledger by itself.
+
+static void test_space_reject_keeps_the_nearest_miss(void **state) {
+    (void)state;
+    Space space = {0};
+    Plan a = {.pool_count = 1}, b = {.pool_count = 2}, c = {.pool_count = 3};
+    space_reject(&space, LEDGER_NOT_FIT, "too large", 30, &a, "by 30");
+    space_reject(&space, LEDGER_NOT_FIT, "too large", 10, &b, "by 10");
+    space_reject(&space, LEDGER_NOT_FIT, "too large", 20, &c, "by 20");
+    assert_int_equal(space.ledger_count, 1);
+    assert_int_equal(space.ledger[0].count, 3);
+    assert_int_equal(space.ledger[0].nearest.pool_count, 2);
+    assert_string_equal(space.ledger[0].nearest_text, "by 10");
+    space_free(&space);
+    space_free(&space);
+}
+
+// Kinds in their order, the most frequent reason of a kind first; the nearest of a kind may be in a
+// rarer row.
+static void test_space_ledger_is_ordered(void **state) {
+    (void)state;
+    Space space = {0};
+    Plan plan = {.pool_count = 1};
+    space_reject(&space, LEDGER_NO_DATA, "later", 0, &plan, "");
+    space_reject(&space, LEDGER_NOT_FIT, "rare", 1, &plan, "near");
+    space_reject(&space, LEDGER_NOT_FIT, "often", 2, &plan, "far");
+    space_reject(&space, LEDGER_ILLEGAL, "first", 0, &plan, "");
+    space_reject(&space, LEDGER_NOT_FIT, "often", 3, &plan, "further");
+    const char *const order[] = {"first", "often", "rare", "later"};
+    assert_int_equal(space.ledger_count, 4);
+    for (uint32_t i = 0; i < 4; i++) assert_string_equal(space.ledger[i].reason, order[i]);
+    assert_string_equal(space_nearest(&space, LEDGER_NOT_FIT)->nearest_text, "near");
+    assert_null(space_nearest(&space, LEDGER_ENGINE));
+    space_free(&space);
+}
+
+// ---- All plans.
+
+static void check_candidate(const Candidate *candidate, const Arch *arch, const Fabric *fabric,
+                            uint64_t concurrency) {
+    const Pool *pool = &candidate->plan.pools[0];
+    Err err = {0};
+    check_ok(plan_legal(&candidate->plan, arch, &err), &err);
+    check_ok(memory_fits(&candidate->memory, &err), &err);
+    assert_true(candidate->memory.term_B[MEMORY_BUFFERS] > 0);
+    assert_true(pool_ranks(pool) <= fabric->gpu_count);
+    assert_true(fabric->gpu_count - pool_ranks(pool) < pool_replica_ranks(pool));
+    uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
+    assert_true(candidate->sequences * slots >= concurrency);
+    assert_true((candidate->sequences - 1) * slots < concurrency);
+    assert_int_equal(candidate->memory.sequences, candidate->sequences * pool->micro_batches);
+}
+
+// Kimi-K3's shape on one rack: considered plans are candidates or counted, none twice; each
+// candidate is legal, fits, fills the machine, and holds the concurrency without a sequence too
+// many.
+static void test_space_accounts_for_every_plan(void **state) {
+    (void)state;
+    Machine machine;
+    Arch arch;
+    Space space = {0};
+    Err err = {0};
+    Scenario scenario = workload(4096, 1024, 1024);
+    open_machine("nvl72", &machine);
+    hand_arch_kimi_small(&arch);
+    check_ok(space_build(&machine.fabric, &arch, &scenario, &space, &err), &err);
+    uint32_t counted = space.candidate_count;
+    for (uint32_t i = 0; i < space.ledger_count; i++) {
+        assert_true(space.ledger[i].count > 0);
+        assert_true(strlen(space.ledger[i].nearest_text) > 0);
+        counted += space.ledger[i].count;
+    }
+    assert_int_equal(space.considered, counted);
+    assert_true(space.candidate_count > 100);
+    for (uint32_t i = 0; i < space.candidate_count; i++) {
+        check_candidate(&space.candidates[i], &arch, &machine.fabric, 1024);
+        for (uint32_t k = 0; k < i; k++)
+            assert_true(plan_digest(&space.candidates[k].plan) !=
+                        plan_digest(&space.candidates[i].plan));
+    }
+    space_free(&space);
+    arch_free(&arch);
+    close_machine(&machine);
+}
+
+static void test_space_is_the_same_twice(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space a = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    Space b = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    assert_int_equal(a.candidate_count, b.candidate_count);
+    for (uint32_t i = 0; i < a.candidate_count; i++)
+        assert_true(plan_digest(&a.candidates[i].plan) == plan_digest(&b.candidates[i].plan));
+    assert_int_equal(a.ledger_count, b.ledger_count);
+    for (uint32_t i = 0; i < a.ledger_count; i++)
+        assert_string_equal(a.ledger[i].nearest_text, b.ledger[i].nearest_text);
+    space_free(&a);
+    space_free(&b);
+}
+
+// The plans that people name are there: pure TP, wide EP with attention-DP, TP with EP, pipelines,
+// replicas.
+static void test_space_has_the_usual_plans(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    const char *const labels[] = {"TP8 PP1 DP1 EP1 x1",        "TP8 PP1 DP1 EP8 x1",
+                                  "TP1 PP1 DP8 EP8 x1",        "TP1 PP1 DP8 EP8 x1 gather",
+                                  "TP1 PP1 DP8 EP1 x1 gather", "TP2 PP1 DP4 EP8 x1",
+                                  "TP4 PP2 DP1 EP1 x1",        "TP2 PP1 DP1 EP1 x4"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (find_plan(&space, labels[i]) == NULL) fail_msg("no plan %s", labels[i]);
+    space_free(&space);
+}
+
+// ---- Reasons.
+
+// DeepSeek-V3 in FP8 without scales: 672.99 GB, of which every rank holds 1.136 GB in full (q_a,
+// kv_a, router, norm). TP 8: 672.99 + 7 x 1.136 = 681 GB in all, (672.99 - 1.14) / 8 + 1.14 = 85.1
+// GB each; with 0.59 GB of reserve that is 13.7 GB more than 0.9 x 80 GB. No other plan comes
+// nearer.
+static void test_space_says_how_far_the_nearest_misses(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 8);
+    Space space = build("hgx-h100", hand_arch_deepseek_v3, &scenario);
+    assert_int_equal(space.candidate_count, 0);
+    const LedgerRow *row = space_nearest(&space, LEDGER_NOT_FIT);
+    assert_non_null(row);
+    assert_string_equal(row->reason, "weights exceed the memory of a GPU");
+    assert_string_equal(row->nearest_text,
+                        "weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable "
+                        "72.0 GB by 13.7 GB per GPU");
+    space_free(&space);
+}
+
+// 8 GPUs a node: no TP group of 16, and none of 3, which would lie on two nodes.
+static void test_space_keeps_tp_inside_a_domain(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
+    const LedgerRow *row = find(&space, LEDGER_SKIPPED, "tp group leaves its scale-up domain");
+    assert_non_null(row);
+    assert_string_equal(row->nearest_text, "tp 16 does not lie inside scale-up domains of 8 GPUs: "
+                                           "use pp or dp across them");
+    for (uint32_t i = 0; i < space.candidate_count; i++)
+        assert_true(8 % space.candidates[i].plan.pools[0].tp == 0);
+    space_free(&space);
+}
+
+// Groups on 2 nodes of 8 are made of whole nodes or lie inside one: every size of a candidate
+// divides 8 or is a multiple of it. Of 16 GPUs, 5 ranks would straddle.
+static void test_space_aligns_groups_with_nodes(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
+    assert_non_null(find(&space, LEDGER_NO_DATA, "ranks straddle nodes unevenly: not folded yet"));
+    for (uint32_t i = 0; i < space.candidate_count; i++) {
+        const Pool *pool = &space.candidates[i].plan.pools[0];
+        const uint32_t sizes[] = {pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool)};
+        for (uint32_t k = 0; k < 3; k++) assert_true(8 % sizes[k] == 0 || sizes[k] % 8 == 0);
+    }
+    space_free(&space);
+}
+
+// 896 experts on 72 ranks of one rack are kept (13 or 12 each); on 144 ranks of two racks they are
+// not folded yet.
+static void test_space_keeps_uneven_experts_in_one_domain(void **state) {
+    (void)state;
+    Scenario scenario = workload(4096, 1024, 1024);
+    Space one = build("nvl72", hand_arch_kimi_small, &scenario);
+    assert_non_null(find_plan(&one, "TP4 PP1 DP18 EP72 x1"));
+    Space two = build("nvl72:2", hand_arch_kimi_small, &scenario);
+    assert_null(find_plan(&two, "TP4 PP1 DP36 EP144 x1"));
+    assert_non_null(find_plan(&two, "TP4 PP1 DP18 EP72 x2"));
+    const LedgerRow *row =
+        find(&two, LEDGER_NO_DATA, "uneven experts across scale-up domains: not folded yet");
+    assert_non_null(row);
+    space_free(&one);
+    space_free(&two);
+}
+
+// Gathering sends every token to every rank: only inside a scale-up domain.
+static void test_space_gathers_inside_a_domain(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
+    assert_non_null(find_plan(&space, "TP1 PP1 DP16 EP16 x1"));
+    assert_null(find_plan(&space, "TP1 PP1 DP16 EP16 x1 gather"));
+    assert_non_null(find_plan(&space, "TP1 PP1 DP8 EP8 x2 gather"));
+    assert_non_null(find(&space, LEDGER_SKIPPED, "moe gather leaves its scale-up domain"));
+    space_free(&space);
+}
+
+static void test_space_engines_hold_whole_experts_for_all_to_all(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    assert_non_null(find(&space, LEDGER_ENGINE, "all-to-all needs whole experts on each rank"));
+    for (uint32_t i = 0; i < space.candidate_count; i++) {
+        const Pool *pool = &space.candidates[i].plan.pools[0];
+        if (pool->moe_comm == MOE_COMM_ALL_TO_ALL) assert_int_equal(pool->moe_tp, 1);
+    }
+    space_free(&space);
+}
+
+// ---- Requests.
+
+// 4 requests on 8 attention-DP ranks: one sequence on each that has one, and a note; with 20
+// requests, ceil(20 / 8) = 3 and none.
+static void test_space_notes_idle_attention_ranks(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 4);
+    Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    const Candidate *wide = find_plan(&space, "TP1 PP1 DP8 EP8 x1");
+    assert_non_null(wide);
+    assert_int_equal(wide->sequences, 1);
+    assert_string_equal(wide->note,
+                        "4 requests leave 4 of 8 attention-dp ranks and micro-batches idle");
+    assert_string_equal(find_plan(&space, "TP8 PP1 DP1 EP8 x1")->note, "");
+    space_free(&space);
+    scenario.concurrency = 20;
+    space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    wide = find_plan(&space, "TP1 PP1 DP8 EP8 x1");
+    assert_int_equal(wide->sequences, 3);
+    assert_string_equal(wide->note, "");
+    // 2 stages hold 2 micro-batches: 20 / (4 dp x 2) rounded up
+    assert_int_equal(find_plan(&space, "TP1 PP2 DP4 EP4 x1")->sequences, 3);
+    space_free(&space);
+}
+
+// 8,000 requests of 32,768 tokens on 8 GPUs. The nearest plan is a pipeline of two stages with TP
+// 4: 24 layers x 2 x 1 head x 128 x 2 bytes x 32,768 tokens x 8,000 = 3.22 TB. Terms besides:
+// weights and reserve (buffers are looked at only when the rest fits).
+static void test_space_cache_that_does_not_fit(void **state) {
+    (void)state;
+    Scenario scenario = workload(32000, 768, 8000);
+    Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
+    const LedgerRow *row = find(&space, LEDGER_NOT_FIT,
+                                "the cache of the concurrency does not fit beside the weights");
+    assert_non_null(row);
+    assert_string_equal(row->nearest_text,
+                        "kv cache 3.22 TB and 2 more terms exceed the usable 72.0 GB by 3.16 TB; "
+                        "largest: kv cache; 158 of 8000 sequences per rank would fit");
+    assert_int_equal(space.candidate_count, 0);
+    space_free(&space);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_space_reject_keeps_the_nearest_miss),
+        cmocka_unit_test(test_space_ledger_is_ordered),
+        cmocka_unit_test(test_space_accounts_for_every_plan),
+        cmocka_unit_test(test_space_is_the_same_twice),
+        cmocka_unit_test(test_space_has_the_usual_plans),
+        cmocka_unit_test(test_space_says_how_far_the_nearest_misses),
+        cmocka_unit_test(test_space_keeps_tp_inside_a_domain),
+        cmocka_unit_test(test_space_aligns_groups_with_nodes),
+        cmocka_unit_test(test_space_keeps_uneven_experts_in_one_domain),
+        cmocka_unit_test(test_space_gathers_inside_a_domain),
+        cmocka_unit_test(test_space_engines_hold_whole_experts_for_all_to_all),
+        cmocka_unit_test(test_space_notes_idle_attention_ranks),
+        cmocka_unit_test(test_space_cache_that_does_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
