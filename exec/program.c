@@ -101,7 +101,7 @@ static bool is_file_name(const char *word) {
 }
 
 bool program_start(int argc, char **argv, Text *out, Err *err) {
-    static char run_word[] = "run";
+    char run_word[] = "run";
     char *words[CLI_OPERANDS_MAX + 2 * CLI_OPTIONS_MAX];
     CliArgs args = {0};
     if (argc >= 2 && is_file_name(argv[1]) && (size_t)argc < sizeof words / sizeof words[0]) {

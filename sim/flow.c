@@ -20,9 +20,10 @@
 #define RATE_SHIFT 20
 #define CAPACITY_MAX                                                                               \
     (UINT64_C(1) << 43) // B/s; 2^43 * 2^20 * 2^20 leaves room in 128 bits and a rate in 64
-#define RATE_MAX  (UINT64_C(1) << 63)
-#define SCALE_MAX (UINT64_C(1) << 20)
-#define BYTES_MAX (UINT64_C(1) << 62)
+#define RATE_MAX   (UINT64_C(1) << 63)
+#define SCALE_MAX  (UINT64_C(1) << 20)
+#define TIME_TAKEN (-1) // in Flow.finish
+#define BYTES_MAX  (UINT64_C(1) << 62)
 
 // Of one resource during a solve. `left` and `load` are in units of 2^-20 B/s and of 1 over the
 // common scale.
@@ -176,7 +177,18 @@ static void change_rate(Flow *flow, uint64_t rate, Time now) {
     flow->finish = left_ps < (Wide)(TIME_MAX - now) ? now + (Time)left_ps : TIME_MAX - 1;
 }
 
+static void remove_taken(FlowNet *net) {
+    net->next_to_look = 0;
+    if (net->taken_count == 0) return;
+    uint32_t kept = 0;
+    for (uint32_t f = 0; f < net->flow_count; f++)
+        if (net->flows[f].finish != TIME_TAKEN) net->flows[kept++] = net->flows[f];
+    net->flow_count = kept;
+    net->taken_count = 0;
+}
+
 void flow_solve(FlowNet *net, Time now) {
+    remove_taken(net);
     if (!net->is_stale) return;
     net->is_stale = false;
     net->solves++;
@@ -196,15 +208,19 @@ Time flow_next(const FlowNet *net) {
     return next;
 }
 
+// A flow that was taken has no edges and no end until remove_taken closes the gap, so that taking
+// many is not quadratic.
 bool flow_take(FlowNet *net, Time now, uint32_t *out_tag) {
-    for (uint32_t f = 0; f < net->flow_count; f++) {
+    for (uint32_t f = net->next_to_look; f < net->flow_count; f++) {
         if (net->flows[f].finish > now) continue;
         *out_tag = net->flows[f].tag;
-        for (uint32_t i = f + 1; i < net->flow_count; i++) net->flows[i - 1] = net->flows[i];
-        net->flow_count--;
+        net->flows[f].finish = TIME_TAKEN;
+        net->next_to_look = f + 1;
+        net->taken_count++;
         net->is_stale = true;
         return true;
     }
+    net->next_to_look = net->flow_count;
     return false;
 }
 

@@ -39,6 +39,8 @@ typedef struct FlowNet {
     Flow *flows; // active ones, in order of start
     uint32_t flow_count, flow_capacity;
     uint64_t scale;        // common multiple of the scales of all flows so far
+    uint32_t taken_count;  // flows that were taken and wait to be removed
+    uint32_t next_to_look; // flow_take has looked at those before
     bool is_stale;         // flows came or went since the last solve
     struct FlowWork *work; // of the solver
     uint64_t solves;

@@ -17,12 +17,12 @@
 #include "model/base/hash.h"
 #include "model/machine/fabric_rule.h"
 
-#define CASES_MAX 1024 // routes that are tried before a machine counts as irregular
-#define SCAN_LINKS                                                                                 \
-    (UINT32_C(1) << 27) // an irregular machine with more directed links is not scanned
+#define CASES_MAX  1024                // routes that are tried before a machine counts as irregular
+#define WORK_MAX   (UINT64_C(1) << 32) // of those routes, were each to look at every link
+#define SCAN_LINKS (UINT32_C(1) << 26) // an irregular machine with more directed links is refused
 
 // Levels of the template tree, joined where they move together.
-typedef struct Levels {
+    typedef struct Levels {
     uint32_t *node_of; // class x FABRIC_DIGITS_MAX
     uint32_t *parent;
     bool *is_broken; // of roots
@@ -145,7 +145,7 @@ static bool list_cases(const Fabric *fabric, Cases *cases) {
         cases->size[k] = gpus->shape[i];
         cases->is_symmetric[k] = (symmetric >> i & 1) != 0;
         total *= cases->is_symmetric[k] ? 2 : (uint64_t)gpus->shape[i] * gpus->shape[i];
-        if (total > CASES_MAX) return false;
+        if (total > CASES_MAX || total * fabric->link_count > WORK_MAX) return false;
     }
     cases->total = (uint32_t)total;
     return true;

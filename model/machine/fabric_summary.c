@@ -15,7 +15,8 @@
 
 #define EXACT_VERTICES 8192                // above, classes are cut as a whole
 #define CUT_LINKS_MAX  (UINT32_C(1) << 25) // directed; above, no cut is computed
-#define PAIRS_MAX      65536               // routes of an irregular machine
+#define PAIRS_MAX      16384               // routes of an irregular machine
+#define WORK_MAX       (UINT64_C(1) << 32) // of those routes, were each to look at every link
 
 static uint64_t add_up(uint64_t a, uint64_t b) {
     uint64_t sum;
@@ -304,7 +305,8 @@ static bool measure_pairs(const Fabric *fabric, Route *route, FabricSummary *sum
     uint32_t symmetric = fabric_shape_symmetric(fabric);
     VertexId from;
     uint32_t total = stand_ins(fabric, symmetric, 0, &from);
-    if ((uint64_t)total * fabric->gpu_count > PAIRS_MAX) return true;
+    uint64_t pairs = (uint64_t)total * fabric->gpu_count;
+    if (pairs > PAIRS_MAX || pairs * fabric->link_count > WORK_MAX) return true;
     for (uint32_t i = 0; i < total; i++) {
         stand_ins(fabric, symmetric, i, &from);
         for (VertexId to = 0; to < fabric->gpu_count; to++) {

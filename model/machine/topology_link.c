@@ -164,28 +164,25 @@ static void next_combination(const TopologyLink *link, Combinations *at) {
     at->is_over = true;
 }
 
+// The expression of a level has no value or one that does not exist: says for which letters.
 static bool value_error(const TopologyLink *link, uint32_t level, const Combinations *at,
                         Err *err) {
     const PatternSegment *segment = &link->to.pattern.segments[level];
-    char where[128] = "";
-    size_t length = 0;
-    for (uint32_t k = 0; k < at->count && length < 100; k++) {
-        char letter = from_index(link, at->levels[k])->letter;
-        where[length++] = k == 0 ? ' ' : ',';
-        where[length++] = letter;
-        where[length++] = '=';
-        char digits[12];
-        uint32_t value = at->letters[letter - 'a'], count = 0;
-        do digits[count++] = (char)('0' + value % 10);
-        while ((value /= 10) > 0);
-        while (count > 0) where[length++] = digits[--count];
-    }
+    Text letters = {0};
     int64_t value;
-    if (!pattern_evaluate(segment->index.steps, segment->index.step_count, at->letters, &value)) {
-        return err_set(err, "the index of %s cannot be computed for%s", segment->name, where);
+    for (uint32_t k = 0; k < at->count; k++) {
+        char letter = from_index(link, at->levels[k])->letter;
+        text_addf(&letters, "%s%c=%u", k == 0 ? "" : ", ", letter, at->letters[letter - 'a']);
     }
-    return err_set(err, "%s[%lld] does not exist, %s has indices 0 to %u (for%s)", segment->name,
-                   (long long)value, segment->name, link->to.size[level] - 1, where);
+    if (pattern_evaluate(segment->index.steps, segment->index.step_count, at->letters, &value)) {
+        err_set(err, "%s[%lld] does not exist, %s has indices 0 to %u (for %s)", segment->name,
+                (long long)value, segment->name, link->to.size[level] - 1, text_string(&letters));
+    } else {
+        err_set(err, "the index of %s cannot be computed for %s", segment->name,
+                text_string(&letters));
+    }
+    text_free(&letters);
+    return false;
 }
 
 // A lone letter needs no trial: its values are those of its set.
@@ -254,75 +251,114 @@ static Overlap sets_overlap(const TopologyLink *link) {
     return all;
 }
 
-// For every combination: the part that the expressions make of it, at the levels that have one.
+static uint32_t letter_at(const TopologyLink *link, uint32_t level) {
+    return (uint32_t)(from_index(link, level)->letter - 'a');
+}
+
+static bool set_has(const PatternIndex *index, int64_t value) {
+    for (uint32_t i = 0; i < index->range_count; i++) {
+        if (value >= index->ranges[i].first && value <= index->ranges[i].last) return true;
+    }
+    return false;
+}
+
+// The letters of the part that the expressions make of a part. False when `from` does not name that
+// part.
+static bool letters_there(const TopologyLink *link, const Combinations *at, const uint32_t *here,
+                          uint32_t *there) {
+    bool is_named = true;
+    for (uint32_t k = 0; k < at->count; k++) {
+        const PatternIndex *index = &link->to.pattern.segments[at->levels[k]].index;
+        int64_t value = 0;
+        pattern_evaluate(index->steps, index->step_count, here, &value); // exists: check_values
+        there[letter_at(link, at->levels[k])] = (uint32_t)value;
+        if (!set_has(from_index(link, at->levels[k]), value)) is_named = false;
+    }
+    return is_named;
+}
+
+static bool same_letters(const TopologyLink *link, const Combinations *at, const uint32_t *a,
+                         const uint32_t *b) {
+    for (uint32_t k = 0; k < at->count; k++) {
+        uint32_t letter = letter_at(link, at->levels[k]);
+        if (a[letter] != b[letter]) return false;
+    }
+    return true;
+}
+
+// Neither may a part be linked to itself, nor may the expressions lead from the other part back to
+// the first.
 static bool try_both_ends(const TopologyLink *link, Err *err) {
     Combinations at;
     if (!start_combinations(link, &at, err)) return false;
+    uint32_t last = at.levels[at.count - 1];
+    const char *name = link->to.pattern.segments[last].name;
     for (; !at.is_over; next_combination(link, &at)) {
-        uint32_t there[PATTERN_LETTERS] = {0};
-        bool is_self = true, is_back = true;
-        const PatternSegment *segments = link->to.pattern.segments;
-        for (uint32_t k = 0; k < at.count; k++) {
-            const PatternIndex *index = &segments[at.levels[k]].index;
-            uint32_t letter = (uint32_t)(from_index(link, at.levels[k])->letter - 'a');
-            int64_t value = 0;
-            pattern_evaluate(index->steps, index->step_count, at.letters, &value);
-            there[letter] = (uint32_t)value;
-            PatternIndex one = {.range_count = 1, .ranges = {{(uint32_t)value, (uint32_t)value}}};
-            if (set_overlap(&one, from_index(link, at.levels[k])) == OVERLAP_NONE) is_back = false;
-            if (there[letter] != at.letters[letter]) is_self = false;
+        uint32_t there[PATTERN_LETTERS] = {0}, back[PATTERN_LETTERS] = {0};
+        uint32_t here = at.letters[letter_at(link, last)];
+        bool is_named = letters_there(link, &at, at.letters, there);
+        if (same_letters(link, &at, at.letters, there)) {
+            return err_set(err, "links %s[%u] to itself", name, here);
         }
-        for (uint32_t k = 0; k < at.count && is_back; k++) {
-            const PatternIndex *index = &segments[at.levels[k]].index;
-            int64_t value = 0;
-            pattern_evaluate(index->steps, index->step_count, there, &value);
-            if (value != at.letters[from_index(link, at.levels[k])->letter - 'a']) is_back = false;
-        }
-        const PatternSegment *last = &segments[at.levels[at.count - 1]];
-        uint32_t here = at.letters[from_index(link, at.levels[at.count - 1])->letter - 'a'];
-        if (is_self) return err_set(err, "links %s[%u] to itself", last->name, here);
-        if (is_back) {
+        if (!is_named) continue;
+        letters_there(link, &at, there, back);
+        if (same_letters(link, &at, at.letters, back)) {
             return err_set(err,
-                           "names the pair of %s[%u] from both ends: bind the letter to a range, "
-                           "such as i=0-%u",
-                           last->name, here, here);
+                           "names the pair of %s[%u] from both ends: bind the letter to one of "
+                           "them, such as i=%u",
+                           name, here, here);
         }
     }
     return true;
 }
 
-// Both ends name the same part: decides between pairs and plain, and refuses what is neither.
+static bool uses_letter(const PatternIndex *index, uint32_t letter) {
+    for (uint32_t i = 0; i < index->step_count; i++) {
+        if (index->steps[i].op == PATTERN_LETTER && index->steps[i].value == letter) return true;
+    }
+    return false;
+}
+
+// Letters that `to` uses must stand at the levels where `to` has expressions, so that trying them
+// decides about pairs.
+static bool check_levels(const TopologyLink *link, Err *err) {
+    for (uint32_t level = 0; level < link->to.pattern.count; level++) {
+        bool has_letter = from_index(link, level)->letter != 0, is_used = false;
+        for (uint32_t i = 0; has_letter && i < link->to.pattern.count; i++) {
+            const PatternIndex *index = &link->to.pattern.segments[i].index;
+            if (uses_letter(index, letter_at(link, level))) is_used = true;
+        }
+        if (is_expression(&link->to, level) && !has_letter) {
+            return err_set(err,
+                           "both ends are the same part: its level %u needs a letter in \"from\"",
+                           level + 1);
+        }
+        if (is_used && !is_expression(&link->to, level)) {
+            return err_set(
+                err, "both ends are the same part: its level %u needs an expression in \"to\"",
+                level + 1);
+        }
+    }
+    return true;
+}
+
+// When both ends name the same part: decides between pairs and plain, and refuses what is neither.
 static bool decide_form(TopologyLink *link, Err *err) {
     bool all_copies = true;
     link->form = TOPOLOGY_PLAIN;
     if (!same_part(link)) return true;
-    Overlap overlap = sets_overlap(link);
+    if (!check_levels(link, err)) return false;
     for (uint32_t level = 0; level < link->to.pattern.count; level++) {
-        bool has_letter = from_index(link, level)->letter != 0;
-        if (is_expression(&link->to, level) && !has_letter) {
-            return err_set(
-                err, "both ends are the same part: index %u of \"from\" needs a letter as well",
-                level);
-        }
-        if (is_expression(&link->to, level) && topology_link_copied(link, level) != level)
+        if (is_expression(&link->to, level) && topology_link_copied(link, level) != level) {
             all_copies = false;
-        for (uint32_t i = 0;
-             has_letter && !is_expression(&link->to, level) && i < link->to.pattern.count; i++) {
-            const PatternIndex *index = &link->to.pattern.segments[i].index;
-            for (uint32_t k = 0; k < index->step_count; k++) {
-                if (index->steps[k].op == PATTERN_LETTER &&
-                    link->level_of_letter[index->steps[k].value] == level) {
-                    return err_set(
-                        err, "both ends are the same part: index %u needs an expression as well",
-                        level);
-                }
-            }
         }
     }
+    Overlap overlap = sets_overlap(link);
     if (overlap == OVERLAP_NONE) return true;
     if (!all_copies) return try_both_ends(link, err);
-    if (overlap == OVERLAP_PART)
+    if (overlap == OVERLAP_PART) {
         return err_set(err, "both ends name some of the same parts: write a rule for each set");
+    }
     link->form = TOPOLOGY_PAIRS;
     return true;
 }

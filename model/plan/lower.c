@@ -16,8 +16,7 @@
 //   mla      latents (q and kv)      T x (q_lora + kv_lora + rope) x h, whole on every rank
 //            q_b                     T x H (nope + rope) x q_lora
 //     decode q absorb, v absorb      H products T x kv_lora x nope, T x v x kv_lora
-//            attention               2 H (2 kv_lora + rope) P flop, (kv_lora + rope) C cache
-//            elements
+//            attention               2 H (2 kv_lora + rope) P flop, (kv_lora + rope) C elements
 //    prefill kv_b                    C x H (nope + v) x kv_lora
 //            attention               2 H (nope + rope + v) P flop
 //            [gate]                  T x H v x h, and one pass over the heads
@@ -36,9 +35,10 @@
 //             dispatch]              gather: T dp w
 //            [shared experts]        as dense, beside dispatch
 //            experts gate up, down   dp T k pairs x experts / E: x 2f x w, x w x f
-//            [combine]               t k w in bf16, split by source; gather and local: sum of T dp
-//            w weighted sum, [latent norm, up]   t x h x w add and norm            t x h (of the
-//            next layer, or of the head); [gather over tp]
+//            [combine]               t k w in bf16, split by source
+//            weighted sum            [gather and local: of T dp w, then summed over ranks]
+//            [latent norm, up]       t x h x w
+//            add and norm            t x h, of the next layer or the head; [gather over tp]
 //   send     pack, send              as receive
 //   head     lm head, sample         S x V / tp x h, [S x V gathered], one pass; [send tokens]
 //
@@ -167,12 +167,23 @@ static void add_program(Lower *lower) {
 
 // ---- Roles and groups.
 
-// The next EP position at which the number of experts changes for some kind of layer, or ep.
+static uint32_t nearer_border(uint32_t border, uint32_t position, uint32_t candidate) {
+    return candidate > position && candidate < border ? candidate : border;
+}
+
+// The next EP position at which ranks stop being alike, or ep: where the number of experts changes
+// for some kind of layer, and where the TP group begins and ends that has ranks on both sides of
+// such a change (its ranks have other partners than the rest).
 static uint32_t next_border(const Pool *pool, const Arch *arch, uint32_t position) {
     uint32_t border = pool->ep;
     for (uint32_t i = 0; i < arch->mlp_count; i++) {
         uint32_t longer = arch->mlps[i].experts % pool->ep;
-        if (longer > position && longer < border) border = longer;
+        if (longer == 0) continue;
+        uint32_t rank = longer * pool->moe_tp, begin = rank / pool->tp * pool->tp;
+        border = nearer_border(border, position, longer);
+        if (begin == rank || pool->tp % pool->moe_tp != 0) continue;
+        border = nearer_border(border, position, begin / pool->moe_tp);
+        border = nearer_border(border, position, (begin + pool->tp) / pool->moe_tp);
     }
     return border;
 }
@@ -183,17 +194,26 @@ static uint32_t parts_of_stage(const Pool *pool, const Arch *arch) {
     return parts;
 }
 
-static void name_role(const Pool *pool, const Arch *arch, uint32_t stage, uint32_t position,
-                      char *name, size_t size) {
+static uint32_t experts_held(const Pool *pool, const Arch *arch, uint32_t position) {
     uint32_t experts = 0, first, held;
     for (uint32_t i = 0; i < arch->mlp_count; i++) {
         if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
     }
     pool_experts(pool, experts, position, &first, &held);
+    return held;
+}
+
+static void name_role(const Pool *pool, const Arch *arch, uint32_t stage, uint32_t position,
+                      char *name, size_t size) {
+    uint32_t held = experts_held(pool, arch, position);
+    uint32_t begin = position * pool->moe_tp / pool->tp * pool->tp / pool->moe_tp;
+    uint32_t last = (position * pool->moe_tp / pool->tp * pool->tp + pool->tp - 1) / pool->moe_tp;
+    bool is_mixed = experts_held(pool, arch, begin) != experts_held(pool, arch, last);
     if (parts_of_stage(pool, arch) == 1)
         snprintf(name, size, "stage %u", (unsigned)stage);
     else
-        snprintf(name, size, "stage %u, %u experts", (unsigned)stage, (unsigned)held);
+        snprintf(name, size, "stage %u, %u experts%s", (unsigned)stage, (unsigned)held,
+                 is_mixed ? ", mixed tp group" : "");
 }
 
 // Roles are numbered stage by stage, and in a stage by EP position.

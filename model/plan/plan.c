@@ -39,8 +39,14 @@ const char *const plan_placement_names[PLACEMENT_COUNT] = {
 #define POOL_NUMBERS(X)                                                                            \
     X(tp, 1)                                                                                       \
     X(pp, 1)                                                                                       \
-    X(dp, 1) X(ep, 1) X(moe_tp, 1) X(cp, 1) X(replicas, 1) X(first_gpu, 0) X(micro_batches, 1)     \
-        X(redundant_experts, 0)
+    X(dp, 1)                                                                                       \
+    X(ep, 1)                                                                                       \
+    X(moe_tp, 1)                                                                                   \
+    X(cp, 1)                                                                                       \
+    X(replicas, 1)                                                                                 \
+    X(first_gpu, 0)                                                                                \
+    X(micro_batches, 1)                                                                            \
+    X(redundant_experts, 0)
 #define POOL_CHOICES(X)                                                                            \
     X(placement, Placement, plan_placement_names, PLACEMENT_COUNT)                                 \
     X(moe_comm, MoeComm, plan_moe_comm_names, MOE_COMM_COUNT)                                      \
@@ -370,10 +376,7 @@ static bool read_result(JsonNode root, PlanFile *file, Err *err) {
     Text text = {0};
     JsonWriter writer = {.text = &text};
     bool done = plan_result_copy(json_find(root, "result"), &writer, NULL, err);
-    if (done) {
-        jsonw_finish(&writer);
-        file->result = arena_string(&file->arena, text_string(&text));
-    }
+    if (done) file->result = arena_string(&file->arena, text_string(&text));
     text_free(&text);
     return done;
 }

@@ -64,8 +64,8 @@ typedef struct PlanFile {
 } PlanFile;
 
 // Writes a file that plan_read reads to an equal value. `result` must be valid JSON; it comes back
-// in the layout of a plain JsonWriter, so that text written by one (without inline containers)
-// comes back bit for bit.
+// in the layout of a plain JsonWriter without a final newline, so that text written by one (without
+// inline containers and jsonw_finish) comes back bit for bit.
 void plan_write(const PlanFile *file, Text *out);
 // Strict: an unknown or missing key, a newer version, an inconsistent plan (plan_check) are refused
 // with their place.

@@ -29,7 +29,7 @@ static void hunt_open(Hunt *hunt, const Schedule *schedule, const StepShape *lar
     uint32_t slices = schedule->slice_count, buffers = schedule->buffer_count;
     hunt->schedule = schedule;
     schedule_index_build(&hunt->index, schedule, 2, 2);
-    schedule_clock_open(&hunt->clocks, schedule);
+    schedule_clock_open(&hunt->clocks, schedule, 0, schedule->op_count);
     hunt->ranges = arena_alloc(&hunt->arena, slices, sizeof *hunt->ranges);
     hunt->op_of = arena_alloc(&hunt->arena, slices, sizeof *hunt->op_of);
     hunt->users = arena_alloc(&hunt->arena, slices, sizeof *hunt->users);
@@ -90,7 +90,7 @@ static bool conflicts(const Hunt *hunt, uint32_t now, uint32_t then, const Sched
         return false;
     Range a = hunt->ranges[now], b = hunt->ranges[then];
     if (a.first >= a.end || b.first >= b.end || a.first >= b.end || b.first >= a.end) return false;
-    return hunt->clocks.numbers[other] > clock->ended[schedule->ops[other].stream];
+    return schedule_clock_number(&hunt->clocks, other) > clock->ended[schedule->ops[other].stream];
 }
 
 static bool issue(Hunt *hunt, OpId id, Err *err) {

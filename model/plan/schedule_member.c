@@ -17,8 +17,9 @@ uint32_t schedule_rank_at(const RankSet *ranks, uint32_t index) {
 bool schedule_set_index(const RankSet *ranks, uint32_t rank, uint32_t *out_index) {
     if (rank < ranks->first) return false;
     uint32_t offset = rank - ranks->first;
-    uint32_t turn = ranks->period > 0 ? offset / ranks->period : 0;
-    uint32_t place = ranks->period > 0 ? offset % ranks->period : offset;
+    bool periodic = ranks->repeat > 1 && ranks->period > 0; // one turn may be of any length
+    uint32_t turn = periodic ? offset / ranks->period : 0;
+    uint32_t place = periodic ? offset % ranks->period : offset;
     if (turn >= ranks->repeat || place >= ranks->count) return false;
     *out_index = turn * ranks->count + place;
     return true;

@@ -16,7 +16,8 @@ typedef struct Life {
 
 typedef struct Lives {
     const Schedule *schedule;
-    Life *lives;      // [buffer_count]
+    BufferId first; // `lives` begins with this buffer
+    Life *lives;
     BufferId *in_use; // buffers that the block touches
     uint32_t count;
 } Lives;
@@ -34,7 +35,7 @@ static void start_block(Lives *lives, const Block *block, const StepShape *shape
         for (uint32_t j = op->first_slice; j < op->first_slice + op->slice_count; j++) {
             BufferId id = schedule->slices[j].buffer;
             if (schedule->buffers[id].life != BUFFER_BLOCK) continue;
-            Life *life = &lives->lives[id];
+            Life *life = &lives->lives[id - lives->first];
             if (life->accesses++ > 0) continue;
             life->bytes = extent_value(&schedule->buffers[id].bytes, shape);
             lives->in_use[lives->count++] = id;
@@ -57,13 +58,13 @@ static uint64_t live_during(Lives *lives, ScheduleClocks *clocks, OpId id) {
     const Op *op = &schedule->ops[id];
     ScheduleClock clock = schedule_clock_issue(clocks, id);
     for (uint32_t i = op->first_slice; i < op->first_slice + op->slice_count; i++) {
-        Life *life = &lives->lives[schedule->slices[i].buffer];
+        Life *life = &lives->lives[schedule->slices[i].buffer - lives->first];
         life->done++;
-        life->last[op->stream] = clocks->numbers[id];
+        life->last[op->stream] = schedule_clock_number(clocks, id);
     }
     uint64_t live = 0;
     for (uint32_t i = 0; i < lives->count; i++) {
-        const Life *life = &lives->lives[lives->in_use[i]];
+        const Life *life = &lives->lives[lives->in_use[i] - lives->first];
         if (is_live(life, &clock)) live = add(live, life->bytes);
     }
     return live;
@@ -78,24 +79,31 @@ static uint64_t block_peak(Lives *lives, ScheduleClocks *clocks, BlockId id,
         uint64_t live = live_during(lives, clocks, block->first_op + i);
         if (live > peak) peak = live;
     }
-    for (uint32_t i = 0; i < lives->count; i++) lives->lives[lives->in_use[i]] = (Life){0};
+    for (uint32_t i = 0; i < lives->count; i++)
+        lives->lives[lives->in_use[i] - lives->first] = (Life){0};
     schedule_clock_restart(clocks, id);
     return peak;
 }
 
-uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape *shape) {
-    uint64_t whole_step = 0, peak = 0;
-    for (BufferId id = 0; id < schedule->buffer_count; id++) {
-        const Buffer *buffer = &schedule->buffers[id];
-        if (buffer->role == role && buffer->life == BUFFER_STEP)
-            whole_step = add(whole_step, extent_value(&buffer->bytes, shape));
-    }
+// From the first to the last of what is the role's: [first, end).
+typedef struct Span {
+    uint32_t first, end;
+} Span;
+
+static void widen(Span *span, uint32_t first, uint32_t end) {
+    if (span->end == 0 || first < span->first) span->first = first;
+    if (end > span->end) span->end = end;
+}
+
+static uint64_t blocks_peak(const Schedule *schedule, RoleId role, Span buffers, Span ops,
+                            const StepShape *shape) {
     ScheduleClocks clocks = {0};
     Arena arena = {0};
-    Lives lives = {.schedule = schedule};
-    lives.lives = arena_alloc(&arena, schedule->buffer_count, sizeof *lives.lives);
-    lives.in_use = arena_alloc(&arena, schedule->buffer_count, sizeof *lives.in_use);
-    schedule_clock_open(&clocks, schedule);
+    Lives lives = {.schedule = schedule, .first = buffers.first};
+    uint64_t peak = 0;
+    lives.lives = arena_alloc(&arena, buffers.end - buffers.first, sizeof *lives.lives);
+    lives.in_use = arena_alloc(&arena, buffers.end - buffers.first, sizeof *lives.in_use);
+    schedule_clock_open(&clocks, schedule, ops.first, ops.end - ops.first);
     for (BlockId id = 0; id < schedule->block_count; id++) {
         if (schedule->blocks[id].role != role) continue;
         uint64_t block = block_peak(&lives, &clocks, id, shape);
@@ -103,5 +111,22 @@ uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape 
     }
     schedule_clock_close(&clocks);
     arena_free(&arena);
-    return add(whole_step, peak);
+    return peak;
+}
+
+uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape *shape) {
+    uint64_t whole_step = 0;
+    Span buffers = {0}, ops = {0};
+    for (BufferId id = 0; id < schedule->buffer_count; id++) {
+        const Buffer *buffer = &schedule->buffers[id];
+        if (buffer->role != role) continue;
+        widen(&buffers, id, id + 1);
+        if (buffer->life == BUFFER_STEP)
+            whole_step = add(whole_step, extent_value(&buffer->bytes, shape));
+    }
+    for (BlockId id = 0; id < schedule->block_count; id++) {
+        const Block *block = &schedule->blocks[id];
+        if (block->role == role) widen(&ops, block->first_op, block->first_op + block->op_count);
+    }
+    return add(whole_step, blocks_peak(schedule, role, buffers, ops, shape));
 }

@@ -238,8 +238,9 @@ static void put_figures(const Figures *to, const Machine *machine) {
     for (uint32_t k = 0; k < PART_KIND_COUNT; k++) {
         if (summary->count[k] == 0) continue;
         put_named(to, topology_kind_names[k], "_count", summary->count[k]);
-        if (summary->memory_B[k] != 0)
-            put_named(to, topology_kind_names[k], "_memory_B", summary->memory_B[k]);
+        if (summary->memory_B[k] == 0) continue;
+        const char *suffix = k == PART_MEMORY || k == PART_STORAGE ? "_B" : "_memory_B";
+        put_named(to, topology_kind_names[k], suffix, summary->memory_B[k]);
     }
     put(to, "domain_gpus", fabric->domain_size);
     put(to, "node_gpus", fabric->node_size);

@@ -31,16 +31,18 @@ static inline void machine_open(Machine *machine, const char *name) {
 static inline void machine_parse(Machine *machine, const char *json) {
     Err err = {{0}};
     *machine = (Machine){0};
-    machine_build(machine, topology_parse("text", json, strlen(json), &machine->topology, &err), &err);
+    machine_build(machine, topology_parse("text", json, strlen(json), &machine->topology, &err),
+                  &err);
 }
 
 // One template "m" of these parts and links.
 static inline void machine_of(Machine *machine, const char *parts, const char *links) {
     char json[8192];
-    int length = snprintf(json, sizeof json,
-                          "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"test\", \"templates\": {\"m\": "
-                          "{\"parts\": {%s}, \"links\": [%s]}}, \"machine\": \"m\"}",
-                          parts, links);
+    int length = snprintf(
+        json, sizeof json,
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"test\", \"templates\": {\"m\": "
+        "{\"parts\": {%s}, \"links\": [%s]}}, \"machine\": \"m\"}",
+        parts, links);
     assert_true(length > 0 && (size_t)length < sizeof json);
     machine_parse(machine, json);
 }
@@ -53,9 +55,11 @@ static inline void machine_close(Machine *machine) {
 
 // A link rule as text: latency 500 ns.
 #define MACHINE_LINK(from, to, class, cables, bandwidth)                                           \
-    "{\"from\": \"" from "\", \"to\": \"" to "\", \"class\": \"" class                             \
-    "\", \"cables\": " #cables ", \"bandwidth\": \"" bandwidth "\", \"latency\": \"500 ns\"}"
+    "{\"from\": \"" from "\", \"to\": \"" to                                                       \
+    "\", \"class\": \"" class "\", \"cables\": " #cables ", \"bandwidth\": \"" bandwidth           \
+                              "\", \"latency\": \"500 ns\"}"
 
-#define MACHINE_PART(name, kind, count) "\"" name "\": {\"kind\": \"" kind "\", \"count\": " #count "}"
+#define MACHINE_PART(name, kind, count)                                                            \
+    "\"" name "\": {\"kind\": \"" kind "\", \"count\": " #count "}"
 
 #endif

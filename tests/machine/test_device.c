@@ -21,7 +21,8 @@ static void test_device_knows_a_gpu_by_any_of_its_names(void **state) {
     device_free(&catalogue);
 }
 
-// 3.35 TB/s, 989 and 1979 Tflop/s dense, 18 links of 25 GB/s = 450 GB/s; 1.99 to 5.00 dollars per hour.
+// 3.35 TB/s, 989 and 1979 Tflop/s dense, 18 links of 25 GB/s = 450 GB/s; 1.99 to 5.00 dollars per
+// hour.
 static void test_device_has_the_figures_of_an_h100(void **state) {
     (void)state;
     DeviceCatalogue catalogue;
@@ -44,7 +45,8 @@ static void test_device_has_the_figures_of_an_h100(void **state) {
     device_free(&catalogue);
 }
 
-// The INT8 rate of a B300 is stated as 154 and as 4500 Tflop/s: both ends stay, the low one is used.
+// The INT8 rate of a B300 is stated as 154 and as 4500 Tflop/s: both ends stay, the low one is
+// used.
 static void test_device_keeps_both_ends_of_a_range(void **state) {
     (void)state;
     DeviceCatalogue catalogue;
@@ -68,9 +70,11 @@ static void test_device_gives_a_source_for_every_device(void **state) {
         if (i > 0) assert_true(strcmp(catalogue.devices[i - 1].name, device->name) < 0);
         assert_true(strlen(device->source) > 10);
         assert_non_null(strchr("ABCM", device->confidence));
-        if (device->price_uusd_per_hour.high > 0) assert_non_null(strstr(device->price_source, "202"));
+        if (device->price_uusd_per_hour.high > 0)
+            assert_non_null(strstr(device->price_source, "202"));
         if (strcmp(device->kind, "gpu") == 0) {
-            assert_true(device->memory_B.low > 0 && device->memory_Bps.low > 0 && device->rate_flops[NUMFMT_BF16].low > 0);
+            assert_true(device->memory_B.low > 0 && device->memory_Bps.low > 0 &&
+                        device->rate_flops[NUMFMT_BF16].low > 0);
             assert_true(device->generation[0] != '\0');
         }
     }
@@ -99,7 +103,8 @@ static const Device *find_by_line(const DeviceCatalogue *catalogue, char *name) 
     return device_find(catalogue, name);
 }
 
-// Every GPU of the list of facts is in the catalogue; figures that the list gives as a plain number are the same.
+// Every GPU of the list of facts is in the catalogue; figures that the list gives as a plain number
+// are the same.
 static void test_device_covers_the_list_of_gpus(void **state) {
     (void)state;
     const char *path = check_shared("facts/gpus.csv");
@@ -144,7 +149,8 @@ static void test_device_names_the_nearest_of_an_unknown_one(void **state) {
     load(&catalogue);
     check_fails(device_unknown(&catalogue, "H1000 SXM", &err), &err,
                 "unknown device \"H1000 SXM\", did you mean \"H100 SXM\"?");
-    check_fails(device_unknown(&catalogue, "abacus of brass", &err), &err, "unknown device \"abacus of brass\"");
+    check_fails(device_unknown(&catalogue, "abacus of brass", &err), &err,
+                "unknown device \"abacus of brass\"");
     device_free(&catalogue);
 }
 
@@ -153,13 +159,15 @@ static void test_device_refuses_a_bad_file(void **state) {
     DeviceCatalogue catalogue = {0};
     Err err = {{0}};
     check_fails(device_read("tests/bad/device-range.json", &catalogue, &err), &err,
-                "tests/bad/device-range.json:3:53: devices.X.memory: expected [low, high], found low above high");
+                "tests/bad/device-range.json:3:53: devices.X.memory: expected [low, high], found "
+                "low above high");
     check_fails(device_read("tests/bad/device-no-source.json", &catalogue, &err), &err,
                 "tests/bad/device-no-source.json:3:8: devices.X: missing \"source\"");
     check_fails(device_read("tests/bad/device-twice.json", &catalogue, &err), &err,
                 "tests/bad/device-twice.json:4:8: devices.Y: \"x\" is a name of \"X\" already");
     check_fails(device_read("tests/bad/device-newer.json", &catalogue, &err), &err,
-                "tests/bad/device-newer.json:1:34: version: devices format 2 is newer than this program, which reads up to 1");
+                "tests/bad/device-newer.json:1:34: version: devices format 2 is newer than this "
+                "program, which reads up to 1");
     assert_int_equal(catalogue.count, 0);
 }
 

@@ -7,7 +7,8 @@ static void check_name(const Fabric *fabric, VertexId vertex, const char *want) 
     text_free(&text);
 }
 
-static uint32_t degree(const Fabric *fabric, VertexId vertex, LinkClass link_class, uint64_t *capacity) {
+static uint32_t degree(const Fabric *fabric, VertexId vertex, LinkClass link_class,
+                       uint64_t *capacity) {
     uint64_t cursor = 0;
     LinkId id;
     uint32_t count = 0;
@@ -22,8 +23,8 @@ static uint32_t degree(const Fabric *fabric, VertexId vertex, LinkClass link_cla
     return count;
 }
 
-// 18 trays x (4 GPUs + 2 CPUs + 2 memories + 4 NICs) + 18 switch chips. GPUs come first, tray by tray: GPU 7 is the
-// last of tray 1.
+// 18 trays x (4 GPUs + 2 CPUs + 2 memories + 4 NICs) + 18 switch chips. GPUs come first, tray by
+// tray: GPU 7 is the last of tray 1.
 static void test_fabric_numbers_vertices_depth_first(void **state) {
     (void)state;
     Machine machine;
@@ -41,7 +42,8 @@ static void test_fabric_numbers_vertices_depth_first(void **state) {
     machine_close(&machine);
 }
 
-// Every GPU has 18 links of 50 GB/s = 900 GB/s, every switch chip 72: 72 x 18 = 1296 links, 1296 x 50 x 2 = 129.6 TB/s both ways.
+// Every GPU has 18 links of 50 GB/s = 900 GB/s, every switch chip 72: 72 x 18 = 1296 links, 1296 x
+// 50 x 2 = 129.6 TB/s both ways.
 static void test_fabric_nvl72_has_its_nvlinks(void **state) {
     (void)state;
     Machine machine;
@@ -82,8 +84,9 @@ static void test_fabric_expressions_stay_inside_their_template(void **state) {
     machine_close(&machine);
 }
 
-// 4 units x (32 nodes + 8 leaves) + 16 spines; 1024 cables from nodes to leaves and 32 leaves x 16 spines x 2 = 1024 to spines:
-// 64 ports of a leaf are 32 down and 32 up, those of a spine 32 leaves x 2.
+// 4 units x (32 nodes + 8 leaves) + 16 spines; 1024 cables from nodes to leaves and 32 leaves x 16
+// spines x 2 = 1024 to spines: 64 ports of a leaf are 32 down and 32 up, those of a spine 32 leaves
+// x 2.
 static void test_fabric_h100_cluster_fills_its_switches(void **state) {
     (void)state;
     Machine machine;
@@ -106,7 +109,8 @@ static void test_fabric_h100_cluster_fills_its_switches(void **state) {
     machine_close(&machine);
 }
 
-// From each vertex all links are found once, with the far end that fabric_link gives; the reverse link is id ^ 1. Every id is found.
+// From each vertex all links are found once, with the far end that fabric_link gives; the reverse
+// link is id ^ 1. Every id is found.
 static void check_numbering(const char *name) {
     Machine machine;
     machine_open(&machine, name);
@@ -158,41 +162,55 @@ static uint32_t count_links(const char *parts, const char *links) {
     return found / 2;
 }
 
-// What each form of index names, and so how many links there are.
+// What each form of index names, and so how many links there are. The hub joins the switches: one
+// link more for each.
 static void test_fabric_patterns_lay_the_links_that_they_name(void **state) {
     (void)state;
-#define GPUS MACHINE_PART("gpu", "gpu", 8)
-#define GPUS_AND(n) GPUS ", " MACHINE_PART("sw", "switch", n)
+#define GPUS         MACHINE_PART("gpu", "gpu", 8)
+#define GPUS_AND(n)  GPUS ", " MACHINE_PART("sw", "switch", n) ", " MACHINE_PART("hub", "switch", 1)
+#define HUB          ", " MACHINE_LINK("sw[*]", "hub", "nvlink", 1, "50 GB/s")
 #define TO(from, to) MACHINE_LINK(from, to, "nvlink", 1, "50 GB/s")
-    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[*]", "sw[*]")), 32);
-    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[*]", "sw[0,3]") ", " TO("gpu[*]", "sw[1-2]")), 32);
-    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[i]", "sw[i/2]")), 8);
-    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[i]", "sw[i%4]")), 8);
-    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[i=0-3]", "sw[i]") ", " TO("gpu[i=4-7]", "sw[7-i]")), 8);
+    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[*]", "sw[*]") HUB), 32 + 4);
+    assert_int_equal(
+        count_links(GPUS_AND(4), TO("gpu[*]", "sw[0,3]") ", " TO("gpu[*]", "sw[1-2]") HUB), 32 + 4);
+    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[i]", "sw[i/2]") HUB), 8 + 4);
+    assert_int_equal(count_links(GPUS_AND(4), TO("gpu[i]", "sw[i%4]") HUB), 8 + 4);
+    assert_int_equal(
+        count_links(GPUS_AND(4), TO("gpu[i=0-3]", "sw[i]") ", " TO("gpu[i=4-7]", "sw[7-i]") HUB),
+        8 + 4);
     assert_int_equal(count_links(GPUS, TO("gpu[i]", "gpu[(i+1)%8]")), 8);
     assert_int_equal(count_links(GPUS, TO("gpu[i]", "gpu[(i-1)%8]")), 8);
-    assert_int_equal(count_links(GPUS, TO("gpu[i=0-6]", "gpu[i+1]")), 7);           // a line
-    assert_int_equal(count_links(GPUS, TO("gpu[*]", "gpu[*]")), 28);                // 8 x 7 / 2
-    assert_int_equal(count_links(GPUS, TO("gpu[0-3]", "gpu[4-7]")), 16);            // 4 x 4
-    assert_int_equal(count_links(GPUS, TO("gpu[0-3]", "gpu[0-3]") ", " TO("gpu[3]", "gpu[4-7]")), 6 + 4);
-    assert_int_equal(count_links(GPUS, TO("gpu[i=0-3]", "gpu[i*2+1]") ", " TO("gpu[0]", "gpu[2,4,6]")), 4 + 3);
+    assert_int_equal(count_links(GPUS, TO("gpu[i=0-6]", "gpu[i+1]")), 7); // a line
+    assert_int_equal(count_links(GPUS, TO("gpu[*]", "gpu[*]")), 28);      // 8 x 7 / 2
+    assert_int_equal(count_links(GPUS, TO("gpu[0-3]", "gpu[4-7]")), 16);  // 4 x 4
+    assert_int_equal(count_links(GPUS, TO("gpu[0-3]", "gpu[0-3]") ", " TO("gpu[3]", "gpu[4-7]")),
+                     6 + 4);
+    assert_int_equal(
+        count_links(GPUS, TO("gpu[i=0-3]", "gpu[i*2+1]") ", " TO("gpu[0]", "gpu[2,4,6]")), 4 + 3);
 #undef GPUS
 #undef GPUS_AND
 #undef TO
+#undef HUB
 }
 
 // A torus of 3 x 4 x 5 with 6 links at each chip has 60 x 6 / 2 = 180 links.
 static void test_fabric_makes_a_torus_from_three_rules(void **state) {
     (void)state;
     static const char torus[] =
-        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"torus\", \"machine\": \"pod\", \"templates\": {\n"
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"torus\", \"machine\": \"pod\", "
+        "\"templates\": {\n"
         "\"z\": {\"parts\": {\"gpu\": {\"kind\": \"gpu\"}}},\n"
         "\"y\": {\"parts\": {\"z\": {\"template\": \"z\", \"count\": 5}}},\n"
         "\"x\": {\"parts\": {\"y\": {\"template\": \"y\", \"count\": 4}}},\n"
-        "\"pod\": {\"parts\": {\"x\": {\"template\": \"x\", \"count\": 3}}, \"links\": [\n"
-        MACHINE_LINK("x[i].y[j].z[k].gpu", "x[(i+1)%3].y[j].z[k].gpu", "ici", 1, "100 GB/s") ",\n"
-        MACHINE_LINK("x[i].y[j].z[k].gpu", "x[i].y[(j+1)%4].z[k].gpu", "ici", 1, "100 GB/s") ",\n"
-        MACHINE_LINK("x[i].y[j].z[k].gpu", "x[i].y[j].z[(k+1)%5].gpu", "ici", 1, "100 GB/s") "]}}}";
+        "\"pod\": {\"parts\": {\"x\": {\"template\": \"x\", \"count\": 3}}, \"links\": "
+        "[\n" MACHINE_LINK(
+            "x[i].y[j].z[k].gpu", "x[(i+1)%3].y[j].z[k].gpu", "ici", 1,
+            "100 GB/s") ",\n" MACHINE_LINK("x[i].y[j].z[k].gpu", "x[i].y[(j+1)%4].z[k].gpu", "ici",
+                                           1, "100 GB/s") ",\n" MACHINE_LINK("x[i].y[j].z[k].gpu",
+                                                                             "x[i].y[j].z[(k+1)%5]."
+                                                                             "gpu",
+                                                                             "ici", 1,
+                                                                             "100 GB/s") "]}}}";
     Machine machine;
     uint64_t capacity;
     machine_parse(&machine, torus);

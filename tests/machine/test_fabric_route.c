@@ -1,6 +1,7 @@
 #include "tests/machine/machine.h"
 
-// Steps of one path through edges of a route, as "gpu[0] nvswitch[1] gpu[2]"; takes the first edge at each distance.
+// Steps of one path through edges of a route, as "gpu[0] nvswitch[1] gpu[2]"; takes the first edge
+// at each distance.
 static void first_path(const Fabric *fabric, const Route *route, Text *out) {
     VertexId at = FABRIC_NONE;
     for (uint32_t i = 0; i < route->count; i++) {
@@ -23,8 +24,9 @@ static void check_first_path(const Fabric *fabric, const Route *route, const cha
     text_free(&text);
 }
 
-// What holds for every route: edges join the source to the destination, as much arrives at a vertex as leaves it, and at every distance the weights
-// add up to the total; no edge's share of the bandwidth is over its capacity, and one is filled.
+// What holds for every route: edges join the source to the destination, as much arrives at a vertex
+// as leaves it, and at every distance the weights add up to the total; no edge's share of the
+// bandwidth is over its capacity, and one is filled.
 static void check_route(const Fabric *fabric, VertexId from, VertexId to, const Route *route) {
     uint64_t sum = 0, at_distance = 0, least = UINT64_MAX;
     int64_t *balance = mem_alloc(fabric->vertex_count, sizeof *balance);
@@ -46,7 +48,9 @@ static void check_route(const Fabric *fabric, VertexId from, VertexId to, const 
     assert_int_equal(sum, (uint64_t)route->hops * route->weight_total);
     check_close((double)route->bandwidth_Bps, (double)least, 1e-9);
     for (VertexId vertex = 0; vertex < fabric->vertex_count; vertex++) {
-        int64_t want = vertex == from ? -(int64_t)route->weight_total : vertex == to ? (int64_t)route->weight_total : 0;
+        int64_t want = vertex == from ? -(int64_t)route->weight_total
+                       : vertex == to ? (int64_t)route->weight_total
+                                      : 0;
         assert_int_equal(balance[vertex], want);
     }
     mem_free(balance);
@@ -58,8 +62,8 @@ static void find_route(const Fabric *fabric, VertexId from, VertexId to, Route *
     check_route(fabric, from, to, route);
 }
 
-// 18 links up and 18 down, each with 1/18 of the transfer: 18 x 50 GB/s. The CPU that two GPUs share is as near, but no way for what NVLink can
-// carry.
+// 18 links up and 18 down, each with 1/18 of the transfer: 18 x 50 GB/s. The CPU that two GPUs
+// share is as near, but no way for what NVLink can carry.
 static void test_fabric_route_nvl72_pair_uses_all_planes(void **state) {
     (void)state;
     Machine machine;
@@ -102,16 +106,18 @@ static void test_fabric_route_hgx_pair_weighs_planes_by_their_links(void **state
     machine_close(&machine);
 }
 
-// GPU i of one node to GPU i of the next: out by NIC i, over leaf i, in by NIC i. 0.6 us on each side and 0.25 us for the leaf.
+// GPU i of one node to GPU i of the next: out by NIC i, over leaf i, in by NIC i. 0.6 us on each
+// side and 0.25 us for the leaf.
 static void test_fabric_route_same_rail_crosses_one_leaf(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
     machine_open(&machine, "hgx-h100-cluster");
     find_route(&machine.fabric, 3, 8 + 3, &route);
-    check_first_path(&machine.fabric, &route,
-                     "unit[0].node[0].gpu[3] unit[0].node[0].pcie[3] unit[0].node[0].nic[3] unit[0].leaf[3] "
-                     "unit[0].node[1].nic[3] unit[0].node[1].pcie[3] unit[0].node[1].gpu[3]");
+    check_first_path(
+        &machine.fabric, &route,
+        "unit[0].node[0].gpu[3] unit[0].node[0].pcie[3] unit[0].node[0].nic[3] unit[0].leaf[3] "
+        "unit[0].node[1].nic[3] unit[0].node[1].pcie[3] unit[0].node[1].gpu[3]");
     assert_int_equal(route.count, 6);
     assert_int_equal(route.weight_total, 1);
     assert_int_equal(route.latency_ps, 2 * 600000 + 250000);
@@ -121,7 +127,8 @@ static void test_fabric_route_same_rail_crosses_one_leaf(void **state) {
     machine_close(&machine);
 }
 
-// Another rail, or another unit: leaf, any of 16 spines, leaf. 3 links before the leaf, 16 up, 16 down, 3 after: 38 edges.
+// Another rail, or another unit: leaf, any of 16 spines, leaf. 3 links before the leaf, 16 up, 16
+// down, 3 after: 38 edges.
 static void test_fabric_route_other_rail_stripes_over_all_spines(void **state) {
     (void)state;
     Machine machine;
@@ -149,15 +156,18 @@ static void test_fabric_route_between_racks_goes_by_nics(void **state) {
     Route route = {0};
     machine_open(&machine, "nvl72:2");
     find_route(&machine.fabric, 0, 72, &route);
-    check_first_path(&machine.fabric, &route,
-                     "rack[0].tray[0].gpu[0] rack[0].tray[0].cpu[0] rack[0].tray[0].nic[0] rack[0].leaf[0] spine[0] "
-                     "rack[1].leaf[0] rack[1].tray[0].nic[0] rack[1].tray[0].cpu[0] rack[1].tray[0].gpu[0]");
+    check_first_path(
+        &machine.fabric, &route,
+        "rack[0].tray[0].gpu[0] rack[0].tray[0].cpu[0] rack[0].tray[0].nic[0] rack[0].leaf[0] "
+        "spine[0] "
+        "rack[1].leaf[0] rack[1].tray[0].nic[0] rack[1].tray[0].cpu[0] rack[1].tray[0].gpu[0]");
     assert_int_equal(route.hops, 8);
     fabric_route_free(&route);
     machine_close(&machine);
 }
 
-// Opposite corners of a ring of four are two links apart both ways: half of the transfer goes each way.
+// Opposite corners of a ring of four are two links apart both ways: half of the transfer goes each
+// way.
 static void test_fabric_route_ring_of_four_splits_between_both_ways(void **state) {
     (void)state;
     Machine machine;
@@ -185,24 +195,40 @@ static void test_fabric_route_two_gpus_on_one_link(void **state) {
     FabricLink link = fabric_link(&machine.fabric, route.edges[0].link);
     assert_int_equal(link.from, 1);
     assert_int_equal(link.to, 0);
-    find_route(&machine.fabric, 0, 0, &route);
-    assert_int_equal(route.count, 0);
-    assert_int_equal(route.hops, 0);
     fabric_route_free(&route);
     machine_close(&machine);
 }
 
-#define PARALLEL MACHINE_PART("gpu", "gpu", 2) ", " MACHINE_PART("wide", "switch", 1) ", " MACHINE_PART("thin", "switch", 1)
+static void test_fabric_route_to_itself_has_no_links(void **state) {
+    (void)state;
+    Machine machine;
+    Route route = {0};
+    Err err = {{0}};
+    machine_open(&machine, "ring:4,450GB/s");
+    find_route(&machine.fabric, 0, 2, &route);
+    check_ok(fabric_route(&machine.fabric, 1, 1, &route, &err),
+             &err); // the memory of the last route is used again
+    assert_int_equal(route.count, 0);
+    assert_int_equal(route.hops, 0);
+    assert_int_equal(route.latency_ps, 0);
+    fabric_route_free(&route);
+    machine_close(&machine);
+}
 
-// Two ways of equal length: 100 GB/s through one switch, 100 then 50 GB/s through the other. Shares 2 and 1 of 3; alone a
-// transfer gets 150 GB/s.
+#define PARALLEL                                                                                   \
+    MACHINE_PART("gpu", "gpu", 2)                                                                  \
+    ", " MACHINE_PART("wide", "switch", 1) ", " MACHINE_PART("thin", "switch", 1)
+
+// Two ways of equal length: 100 GB/s through one switch, 100 then 50 GB/s through the other. Shares
+// 2 and 1 of 3; alone a transfer gets 150 GB/s.
 static void test_fabric_route_shares_by_the_narrowest_link(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
     machine_of(&machine, PARALLEL,
-               MACHINE_LINK("gpu[*]", "wide", "nvlink", 2, "50 GB/s") ", " MACHINE_LINK("gpu[0]", "thin", "nvlink", 2, "50 GB/s") ", "
-               MACHINE_LINK("gpu[1]", "thin", "nvlink", 1, "50 GB/s"));
+               MACHINE_LINK("gpu[*]", "wide", "nvlink", 2, "50 GB/s") ", " MACHINE_LINK(
+                   "gpu[0]", "thin", "nvlink", 2,
+                   "50 GB/s") ", " MACHINE_LINK("gpu[1]", "thin", "nvlink", 1, "50 GB/s"));
     find_route(&machine.fabric, 0, 1, &route);
     assert_int_equal(route.count, 4);
     assert_int_equal(route.weight_total, 3);
@@ -213,14 +239,15 @@ static void test_fabric_route_shares_by_the_narrowest_link(void **state) {
     machine_close(&machine);
 }
 
-// Rates without a common divisor whose exact ratio needs more than 32 bits: 50 GB/s and 33333333331 B/s. The shares are
-// rounded, and still add up.
+// Rates without a common divisor whose exact ratio needs more than 32 bits: 50 GB/s and 33333333331
+// B/s. The shares are rounded, and still add up.
 static void test_fabric_route_rounds_shares_to_32_bits(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
     machine_of(&machine, PARALLEL,
-               MACHINE_LINK("gpu[*]", "wide", "nvlink", 1, "50 GB/s") ", " MACHINE_LINK("gpu[*]", "thin", "nvlink", 1, "33333333331 B/s"));
+               MACHINE_LINK("gpu[*]", "wide", "nvlink", 1, "50 GB/s") ", " MACHINE_LINK(
+                   "gpu[*]", "thin", "nvlink", 1, "33333333331 B/s"));
     find_route(&machine.fabric, 0, 1, &route);
     assert_int_equal(route.count, 4);
     check_close((double)route.edges[0].weight / route.edges[1].weight, 50e9 / 33333333331.0, 1e-8);
@@ -233,9 +260,11 @@ static void test_fabric_route_takes_the_lower_latency(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
-    machine_of(&machine, PARALLEL,
-               MACHINE_LINK("gpu[*]", "wide", "nvlink", 1, "50 GB/s")
-               ", {\"from\": \"gpu[*]\", \"to\": \"thin\", \"class\": \"nvlink\", \"bandwidth\": \"50 GB/s\", \"latency\": \"400 ns\"}");
+    machine_of(
+        &machine, PARALLEL,
+        MACHINE_LINK("gpu[*]", "wide", "nvlink", 1,
+                     "50 GB/s") ", {\"from\": \"gpu[*]\", \"to\": \"thin\", \"class\": \"nvlink\", "
+                                "\"bandwidth\": \"50 GB/s\", \"latency\": \"400 ns\"}");
     find_route(&machine.fabric, 0, 1, &route);
     check_first_path(&machine.fabric, &route, "gpu[0] thin gpu[1]");
     assert_int_equal(route.count, 2);
@@ -244,16 +273,22 @@ static void test_fabric_route_takes_the_lower_latency(void **state) {
     machine_close(&machine);
 }
 
-// Without NVLink: over the PCIe switch and the CPU of the node, not over NIC, leaf and NIC. GPUs 0 and 1 share a switch.
+// Without NVLink: over the PCIe switch and the CPU of the node, not over NIC, leaf and NIC. GPUs 0
+// and 1 share a switch.
 static void test_fabric_route_pcie_node_stays_in_the_host(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
-    machine_of(&machine,
-               MACHINE_PART("gpu", "gpu", 4) ", " MACHINE_PART("pcie", "pcie-switch", 2) ", " MACHINE_PART("nic", "nic", 2) ", "
-               MACHINE_PART("cpu", "cpu", 1) ", " MACHINE_PART("leaf", "switch", 1),
-               MACHINE_LINK("gpu[i]", "pcie[i/2]", "pcie", 1, "31.5 GB/s") ", " MACHINE_LINK("nic[i]", "pcie[i]", "pcie", 1, "31.5 GB/s") ", "
-               MACHINE_LINK("pcie[*]", "cpu", "pcie", 1, "31.5 GB/s") ", " MACHINE_LINK("nic[*]", "leaf", "ib", 1, "25 GB/s"));
+    machine_of(
+        &machine,
+        MACHINE_PART("gpu", "gpu", 4) ", " MACHINE_PART("pcie", "pcie-switch", 2) ", " MACHINE_PART(
+            "nic", "nic", 2) ", " MACHINE_PART("cpu", "cpu", 1) ", " MACHINE_PART("leaf", "switch",
+                                                                                  1),
+        MACHINE_LINK("gpu[i]", "pcie[i/2]", "pcie", 1, "31.5 GB/s") ", " MACHINE_LINK(
+            "nic[i]", "pcie[i]", "pcie", 1,
+            "31.5 GB/s") ", " MACHINE_LINK("pcie[*]", "cpu", "pcie", 1,
+                                           "31.5 GB/s") ", " MACHINE_LINK("nic[*]", "leaf", "ib", 1,
+                                                                          "25 GB/s"));
     find_route(&machine.fabric, 0, 1, &route);
     check_first_path(&machine.fabric, &route, "gpu[0] pcie[0] gpu[1]");
     find_route(&machine.fabric, 0, 3, &route);
@@ -262,15 +297,18 @@ static void test_fabric_route_pcie_node_stays_in_the_host(void **state) {
     machine_close(&machine);
 }
 
-// A longer way over NVLink beats a shorter one over PCIe: 3 links of a pair of boards (DGX-2) against 2.
+// A longer way over NVLink beats a shorter one over PCIe: 3 links of a pair of boards (DGX-2)
+// against 2.
 static void test_fabric_route_prefers_scale_up(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
     machine_of(&machine,
-               MACHINE_PART("gpu", "gpu", 2) ", " MACHINE_PART("sw", "switch", 2) ", " MACHINE_PART("pcie", "pcie-switch", 1),
-               MACHINE_LINK("gpu[i]", "sw[i]", "nvlink", 6, "25 GB/s") ", " MACHINE_LINK("sw[0]", "sw[1]", "nvlink", 8, "25 GB/s") ", "
-               MACHINE_LINK("gpu[*]", "pcie", "pcie", 1, "15.75 GB/s"));
+               MACHINE_PART("gpu", "gpu", 2) ", " MACHINE_PART("sw", "switch", 2) ", " MACHINE_PART(
+                   "pcie", "pcie-switch", 1),
+               MACHINE_LINK("gpu[i]", "sw[i]", "nvlink", 6, "25 GB/s") ", " MACHINE_LINK(
+                   "sw[0]", "sw[1]", "nvlink", 8,
+                   "25 GB/s") ", " MACHINE_LINK("gpu[*]", "pcie", "pcie", 1, "15.75 GB/s"));
     find_route(&machine.fabric, 0, 1, &route);
     check_first_path(&machine.fabric, &route, "gpu[0] sw[0] sw[1] gpu[1]");
     assert_int_equal(route.bandwidth_Bps, UINT64_C(150000000000));
@@ -278,17 +316,20 @@ static void test_fabric_route_prefers_scale_up(void **state) {
     machine_close(&machine);
 }
 
-// GPUs forward only when nothing else does: with a CPU beside the line of GPUs, the far pair goes over the CPU.
+// GPUs forward only when nothing else does: with a CPU beside the line of GPUs, the far pair goes
+// over the CPU.
 static void test_fabric_route_forwards_through_gpus_last(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
-    machine_of(&machine, MACHINE_PART("gpu", "gpu", 3), MACHINE_LINK("gpu[i=0-1]", "gpu[i+1]", "nvlink", 1, "50 GB/s"));
+    machine_of(&machine, MACHINE_PART("gpu", "gpu", 3),
+               MACHINE_LINK("gpu[i=0-1]", "gpu[i+1]", "nvlink", 1, "50 GB/s"));
     find_route(&machine.fabric, 0, 2, &route);
     check_first_path(&machine.fabric, &route, "gpu[0] gpu[1] gpu[2]");
     machine_close(&machine);
     machine_of(&machine, MACHINE_PART("gpu", "gpu", 3) ", " MACHINE_PART("cpu", "cpu", 1),
-               MACHINE_LINK("gpu[i=0-1]", "gpu[i+1]", "nvlink", 1, "50 GB/s") ", " MACHINE_LINK("gpu[*]", "cpu", "pcie", 1, "31.5 GB/s"));
+               MACHINE_LINK("gpu[i=0-1]", "gpu[i+1]", "nvlink", 1,
+                            "50 GB/s") ", " MACHINE_LINK("gpu[*]", "cpu", "pcie", 1, "31.5 GB/s"));
     find_route(&machine.fabric, 0, 2, &route);
     check_first_path(&machine.fabric, &route, "gpu[0] cpu gpu[2]");
     fabric_route_free(&route);
@@ -303,7 +344,8 @@ static void test_fabric_route_reaches_memory(void **state) {
     machine_open(&machine, "nvl72");
     VertexId memory = FABRIC_NONE;
     for (uint32_t i = 0; i < machine.fabric.class_count; i++) {
-        if (machine.fabric.classes[i].kind == PART_MEMORY) memory = machine.fabric.classes[i].first + 1;
+        if (machine.fabric.classes[i].kind == PART_MEMORY)
+            memory = machine.fabric.classes[i].first + 1;
     }
     find_route(&machine.fabric, 2, memory, &route); // GPU 2 is at CPU 1
     check_first_path(&machine.fabric, &route, "tray[0].gpu[2] tray[0].cpu[1] tray[0].dram[1]");
@@ -326,7 +368,8 @@ static void test_fabric_route_says_what_cannot_be_reached(void **state) {
     device_free(&catalogue);
 }
 
-// Fewest links by trying all vertices again and again (Bellman and Ford), in the tiers that fabric.h documents.
+// Fewest links by trying all vertices again and again (Bellman and Ford), in the tiers that
+// fabric.h documents.
 static bool oracle_forwards(PartKind kind, bool any, bool gpus) {
     if (kind == PART_GPU) return gpus;
     if (kind == PART_SWITCH || kind == PART_CPU) return true;
@@ -346,7 +389,9 @@ static uint32_t oracle_hops(const Fabric *fabric, VertexId from, VertexId to) {
                 FabricLink link = fabric_link(fabric, id);
                 if (!any && !topology_class_is_scale_up(link.link_class)) continue;
                 if (hops[link.from] == UINT32_MAX || hops[link.to] <= hops[link.from] + 1) continue;
-                if (link.from != from && !oracle_forwards(fabric_class(fabric, link.from)->kind, any, gpus)) continue;
+                if (link.from != from &&
+                    !oracle_forwards(fabric_class(fabric, link.from)->kind, any, gpus))
+                    continue;
                 hops[link.to] = hops[link.from] + 1;
                 changed = true;
             }
@@ -374,7 +419,11 @@ static void test_fabric_route_agrees_with_a_plain_search(void **state) {
     static const struct {
         const char *name;
         uint32_t stride;
-    } machines[] = {{"ring:7,1GB/s", 1}, {"hgx-h100", 1}, {"mesh:5,1GB/s", 1}, {"hgx-h100:2", 7}, {"nvl72", 29}};
+    } machines[] = {{"ring:7,1GB/s", 1},
+                    {"hgx-h100", 1},
+                    {"mesh:5,1GB/s", 1},
+                    {"hgx-h100:2", 7},
+                    {"nvl72", 29}};
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         Machine machine;
         machine_open(&machine, machines[i].name);
@@ -392,6 +441,7 @@ int main(void) {
         cmocka_unit_test(test_fabric_route_between_racks_goes_by_nics),
         cmocka_unit_test(test_fabric_route_ring_of_four_splits_between_both_ways),
         cmocka_unit_test(test_fabric_route_two_gpus_on_one_link),
+        cmocka_unit_test(test_fabric_route_to_itself_has_no_links),
         cmocka_unit_test(test_fabric_route_shares_by_the_narrowest_link),
         cmocka_unit_test(test_fabric_route_rounds_shares_to_32_bits),
         cmocka_unit_test(test_fabric_route_takes_the_lower_latency),

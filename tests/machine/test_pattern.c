@@ -89,7 +89,8 @@ static void test_pattern_products_stay_in_bounds(void **state) {
     letters['i' - 'a'] = 1000000;
     int64_t value;
     const PatternIndex *index = &pattern.segments[0].index;
-    assert_false(pattern_evaluate(index->steps, index->step_count, letters, &value)); // 10^24 > 2^40
+    assert_false(
+        pattern_evaluate(index->steps, index->step_count, letters, &value)); // 10^24 > 2^40
 }
 
 static void test_pattern_refuses_with_the_column(void **state) {
@@ -101,23 +102,29 @@ static void test_pattern_refuses_with_the_column(void **state) {
         {"", "pattern \"\", column 1: expected the name of a part", PATTERN_FROM},
         {"gpu[", "pattern \"gpu[\", column 5: '[' without ']'", PATTERN_FROM},
         {"gpu[]", "pattern \"gpu[]\", column 5: expected a number", PATTERN_FROM},
-        {"gpu[i+1]", "pattern \"gpu[i+1]\", column 6: an expression may stand in \"to\" only", PATTERN_FROM},
-        {"gpu[2*i]", "pattern \"gpu[2*i]\", column 5: an expression may stand in \"to\" only", PATTERN_FROM},
+        {"gpu[i+1]", "pattern \"gpu[i+1]\", column 6: an expression may stand in \"to\" only",
+         PATTERN_FROM},
+        {"gpu[2*i]", "pattern \"gpu[2*i]\", column 5: an expression may stand in \"to\" only",
+         PATTERN_FROM},
         {"gpu[3-1]", "pattern \"gpu[3-1]\", column 8: a range must ascend", PATTERN_FROM},
-        {"gpu[1,1]", "pattern \"gpu[1,1]\", column 8: a list must ascend and name each number once", PATTERN_FROM},
+        {"gpu[1,1]", "pattern \"gpu[1,1]\", column 8: a list must ascend and name each number once",
+         PATTERN_FROM},
         {"gpu[1000001]", "pattern \"gpu[1000001]\", column 5: number above 1000000", PATTERN_FROM},
         {"gpu[*].", "pattern \"gpu[*].\", column 8: expected the name of a part", PATTERN_FROM},
         {"gpu[*]x", "pattern \"gpu[*]x\", column 7: expected '.', '[' or the end", PATTERN_FROM},
         {"gpu[(i]", "pattern \"gpu[(i]\", column 7: '(' without ')'", PATTERN_TO},
         {"gpu[i)]", "pattern \"gpu[i)]\", column 6: ')' without '('", PATTERN_TO},
-        {"gpu[i+]", "pattern \"gpu[i+]\", column 7: expected a letter, a number or '('", PATTERN_TO},
+        {"gpu[i+]", "pattern \"gpu[i+]\", column 7: expected a letter, a number or '('",
+         PATTERN_TO},
         {"gpu[i i]", "pattern \"gpu[i i]\", column 7: expected an operator or ']'", PATTERN_TO},
-        {"a.a.a.a.a.a.a.a.a", "pattern \"a.a.a.a.a.a.a.a.a\", column 17: more than 8 levels", PATTERN_FROM},
+        {"a.a.a.a.a.a.a.a.a", "pattern \"a.a.a.a.a.a.a.a.a\", column 17: more than 8 levels",
+         PATTERN_FROM},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Pattern pattern;
         Err err = {{0}};
-        check_fails(pattern_parse(cases[i].text, cases[i].side, &pattern, &err), &err, cases[i].message);
+        check_fails(pattern_parse(cases[i].text, cases[i].side, &pattern, &err), &err,
+                    cases[i].message);
     }
 }
 
@@ -125,9 +132,11 @@ static void test_pattern_refuses_a_long_expression(void **state) {
     (void)state;
     Pattern pattern;
     Err err = {{0}};
-    assert_false(pattern_parse("x[i+i+i+i+i+i+i+i+i+i+i+i+i+i]", PATTERN_TO, &pattern, &err)); // 14 letters, 13 signs
+    assert_false(pattern_parse("x[i+i+i+i+i+i+i+i+i+i+i+i+i+i]", PATTERN_TO, &pattern,
+                               &err)); // 14 letters, 13 signs
     assert_non_null(strstr(err.text, "expression too long"));
-    assert_false(pattern_parse("x[((((((((((((((((((i))))))))))))))))))]", PATTERN_TO, &pattern, &err));
+    assert_false(
+        pattern_parse("x[((((((((((((((((((i))))))))))))))))))]", PATTERN_TO, &pattern, &err));
     assert_non_null(strstr(err.text, "expression too long"));
 }
 

@@ -12,9 +12,12 @@ static const char two_trays[] =
     "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"two trays\", \"source\": \"made up\",\n"
     " \"templates\": {\n"
     "  \"tray\": {\"parts\": {\"gpu\": {\"kind\": \"gpu\", \"count\": 2}}},\n"
-    "  \"rack\": {\"parts\": {\"tray\": {\"template\": \"tray\", \"count\": 2}, \"sw\": {\"kind\": \"switch\"}},\n"
-    "           \"links\": [{\"from\": \"tray[*].gpu[*]\", \"to\": \"sw\", \"class\": \"nvlink\", \"cables\": 3,\n"
-    "                      \"bandwidth\": \"150 GB/s\", \"latency\": \"250 ns\", \"policy\": \"adaptive\"}]}\n"
+    "  \"rack\": {\"parts\": {\"tray\": {\"template\": \"tray\", \"count\": 2}, \"sw\": {\"kind\": "
+    "\"switch\"}},\n"
+    "           \"links\": [{\"from\": \"tray[*].gpu[*]\", \"to\": \"sw\", \"class\": \"nvlink\", "
+    "\"cables\": 3,\n"
+    "                      \"bandwidth\": \"150 GB/s\", \"latency\": \"250 ns\", \"policy\": "
+    "\"adaptive\"}]}\n"
     " }, \"machine\": \"rack\"}";
 
 static void test_topology_reads_templates(void **state) {
@@ -40,15 +43,20 @@ static void test_topology_reads_templates(void **state) {
     topology_free(&topology);
 }
 
-// Blanks, the order of members and of templates, units, sources and notes change the spelling, not the machine.
+// Blanks, the order of members and of templates, units, sources and notes change the spelling, not
+// the machine.
 static void test_topology_digest_is_that_of_the_meaning(void **state) {
     (void)state;
     static const char other[] =
         "{\"machine\": \"rack\", \"templates\": {\n"
-        "  \"rack\": {\"links\": [{\"latency\": \"0.25 us\", \"to\": \"sw\", \"from\": \"tray[ * ].gpu[*]\", \"policy\": \"adaptive\",\n"
-        "     \"class\": \"nvlink\", \"bandwidth\": \"1200 Gbit/s\", \"cables\": 3, \"source\": \"a data sheet\"}],\n"
-        "     \"parts\": {\"tray\": {\"count\": 2, \"template\": \"tray\"}, \"sw\": {\"count\": 1, \"kind\": \"switch\"}}},\n"
-        "  \"tray\": {\"parts\": {\"gpu\": {\"count\": 2, \"kind\": \"gpu\", \"note\": \"any\"}}}},\n"
+        "  \"rack\": {\"links\": [{\"latency\": \"0.25 us\", \"to\": \"sw\", \"from\": \"tray[ * "
+        "].gpu[*]\", \"policy\": \"adaptive\",\n"
+        "     \"class\": \"nvlink\", \"bandwidth\": \"1200 Gbit/s\", \"cables\": 3, \"source\": "
+        "\"a data sheet\"}],\n"
+        "     \"parts\": {\"tray\": {\"count\": 2, \"template\": \"tray\"}, \"sw\": {\"count\": 1, "
+        "\"kind\": \"switch\"}}},\n"
+        "  \"tray\": {\"parts\": {\"gpu\": {\"count\": 2, \"kind\": \"gpu\", \"note\": "
+        "\"any\"}}}},\n"
         " \"name\": \"two trays\", \"version\": 1, \"moesim\": \"topology\"}";
     Topology a = parse(two_trays), b = parse(other);
     assert_true(a.digest == b.digest);
@@ -60,8 +68,13 @@ static void test_topology_digest_is_that_of_the_meaning(void **state) {
 static void test_topology_digest_changes_with_the_meaning(void **state) {
     (void)state;
     static const char *const changes[][2] = {
-        {"150 GB/s", "151 GB/s"}, {"250 ns", "251 ns"},        {"\"cables\": 3", "\"cables\": 4"}, {"\"count\": 2}}}", "\"count\": 3}}}"},
-        {"adaptive", "stripe"},   {"\"nvlink\"", "\"xgmi\""}, {"two trays", "two traps"},
+        {"150 GB/s", "151 GB/s"},
+        {"250 ns", "251 ns"},
+        {"\"cables\": 3", "\"cables\": 4"},
+        {"\"count\": 2}}}", "\"count\": 3}}}"},
+        {"adaptive", "stripe"},
+        {"\"nvlink\"", "\"xgmi\""},
+        {"two trays", "two traps"},
     };
     Topology base = parse(two_trays);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -72,7 +85,8 @@ static void test_topology_digest_changes_with_the_meaning(void **state) {
         text_add(&text, changes[i][1]);
         text_add(&text, at + strlen(changes[i][0]));
         Topology changed = parse(text_string(&text));
-        if (changed.digest == base.digest) fail_msg("\"%s\" instead of \"%s\" has the same digest", changes[i][1], changes[i][0]);
+        if (changed.digest == base.digest)
+            fail_msg("\"%s\" instead of \"%s\" has the same digest", changes[i][1], changes[i][0]);
         topology_free(&changed);
         text_free(&text);
     }
@@ -81,7 +95,9 @@ static void test_topology_digest_changes_with_the_meaning(void **state) {
 
 static void test_topology_written_reads_back(void **state) {
     (void)state;
-    static const char *const names[] = {"nvl72", "nvl72-cluster", "hgx-h100", "hgx-h200", "hgx-b200", "hgx-h100-cluster", "ring:5,450GB/s", "mesh:4,64GB/s"};
+    static const char *const names[] = {"nvl72",          "nvl72-cluster", "hgx-h100",
+                                        "hgx-h200",       "hgx-b200",      "hgx-h100-cluster",
+                                        "ring:5,450GB/s", "mesh:4,64GB/s"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         Topology topology = {0}, again;
         Err err = {{0}};
@@ -113,7 +129,8 @@ static void test_topology_written_form_is_stable(void **state) {
 // All figures of the shipped machines name a source and a confidence.
 static void test_topology_shipped_machines_have_sources(void **state) {
     (void)state;
-    static const char *const names[] = {"nvl72", "nvl72-cluster", "hgx-h100", "hgx-h200", "hgx-b200", "hgx-h100-cluster"};
+    static const char *const names[] = {"nvl72",    "nvl72-cluster", "hgx-h100",
+                                        "hgx-h200", "hgx-b200",      "hgx-h100-cluster"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         Topology topology = {0};
         Err err = {{0}};
@@ -134,12 +151,15 @@ typedef struct Bad {
 
 // Files in tests/bad, and the message after "tests/bad/topo-NAME.json:".
 static const Bad bad_files[] = {
-    {"bad-name", "3:89: templates.node.parts[\"s w\"]: expected a name of letters, digits, _ and -, starting with a letter, at most 47 long"},
-    {"both-ends", "4:49: templates.node.links[0].to: names the pair of gpu[0] from both ends: bind the letter to a range, such as i=0-0"},
+    {"bad-name", "3:89: templates.node.parts[\"s w\"]: expected a name of letters, digits, _ and "
+                 "-, starting with a letter, at most 47 long"},
+    {"both-ends", "4:49: templates.node.links[0].to: names the pair of gpu[0] from both ends: bind "
+                  "the letter to one of them, such as i=0"},
     {"bracket", "4:33: templates.node.links[0].from: pattern \"gpu[*\", column 5: '[' without ']'"},
     {"brackets", "1:65: nesting deeper than 64 levels"},
     {"count-huge", "3:78: templates.node.parts.gpu.count: expected 1 to 1000000, found 1000000000"},
-    {"count-product", " 100000000 times part \"gpu\" of template \"tray\", at most 1000000 are possible"},
+    {"count-product",
+     " 100000000 times part \"gpu\" of template \"tray\", at most 1000000 are possible"},
     {"count-zero", "3:78: templates.node.parts.gpu.count: expected 1 to 1000000, found 0"},
     {"cycle", " template \"a\" contains itself through \"b\""},
     {"deep", " template \"t8\" is nested deeper than 8 levels"},
@@ -148,33 +168,50 @@ static const Bad bad_files[] = {
     {"divide-zero", "4:49: templates.node.links[0].to: the index of sw cannot be computed for i=0"},
     {"duplicate-key", "3:108: templates.node.parts: duplicate key \"sw\""},
     {"empty", "1:1: empty file, expected a JSON value"},
-    {"expression-range", "4:49: templates.node.links[0].to: sw[4] does not exist, sw has indices 0 to 3 (for i=3)"},
-    {"group-end", "5:33: templates.node.links[0].from: tray stands for template \"tray\": name a part inside it"},
-    {"index-missing", "4:33: templates.node.links[0].from: there are 4 of gpu: write gpu[*] for all"},
-    {"index-range", "4:33: templates.node.links[0].from: gpu[4] does not exist, gpu has indices 0 to 3"},
-    {"kind-and-template", "3:88: templates.node.parts.sw: expected \"kind\" or \"template\", found both"},
-    {"long-index", "4:33: templates.node.links[0].from: pattern \"gpu[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1]\", column 5: index longer than 64 characters"},
+    {"expression-range",
+     "4:49: templates.node.links[0].to: sw[4] does not exist, sw has indices 0 to 3 (for i=3)"},
+    {"group-end", "5:33: templates.node.links[0].from: tray stands for template \"tray\": name a "
+                  "part inside it"},
+    {"index-missing",
+     "4:33: templates.node.links[0].from: there are 4 of gpu: write gpu[*] for all"},
+    {"index-range",
+     "4:33: templates.node.links[0].from: gpu[4] does not exist, gpu has indices 0 to 3"},
+    {"kind-and-template",
+     "3:88: templates.node.parts.sw: expected \"kind\" or \"template\", found both"},
+    {"long-index", "4:33: templates.node.links[0].from: pattern "
+                   "\"gpu[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+                   "0,0,0,0,1]\", column 5: index longer than 64 characters"},
     {"many-links", " the machine has more than 2147483647 links"},
-    {"missing-part", "4:49: templates.node.links[0].to: no part \"swi\" in template \"node\", did you mean \"sw\"?"},
-    {"negative-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 Gbit/s\", found \"-450 GB/s\""},
-    {"newer-version", "1:35: version: topology format 2 is newer than this program, which reads up to 1"},
+    {"missing-part", "4:49: templates.node.links[0].to: no part \"swi\" in template \"node\", did "
+                     "you mean \"sw\"?"},
+    {"negative-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 "
+                           "Gbit/s\", found \"-450 GB/s\""},
+    {"newer-version",
+     "1:35: version: topology format 2 is newer than this program, which reads up to 1"},
     {"no-gpu", " machine \"node\" has no part of kind \"gpu\""},
     {"no-latency", "4:24: templates.node.links[0]: missing \"latency\""},
     {"no-parts", "3:23: templates.node.parts: expected 1 to 256 parts, found 0"},
     {"no-version", "1:1: missing \"version\""},
     {"not-utf8", "1:48: byte 0xe4 is not UTF-8"},
-    {"number-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 Gbit/s\", found 450"},
+    {"number-bandwidth",
+     "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 Gbit/s\", found 450"},
     {"other-kind", "1:12: moesim: expected \"topology\", found \"plan\""},
-    {"overlap", "4:51: templates.node.links[0].to: both ends name some of the same parts: write a rule for each set"},
+    {"overlap", "4:51: templates.node.links[0].to: both ends name some of the same parts: write a "
+                "rule for each set"},
     {"ports", " leaf: 65 cables for 1 of QM9700, which has 64 ports"},
     {"self", " template \"a\" contains itself through \"a\""},
     {"to-itself", "4:49: templates.node.links[0].to: links gpu[0] to itself"},
     {"truncated", "4:24: unexpected end of file, expected a value or ']'"},
     {"unbound-letter", "4:49: templates.node.links[0].to: letter k is not bound in \"from\""},
-    {"unitless-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 Gbit/s\", found \"450\""},
-    {"unknown-class", "4:64: templates.node.links[0].class: expected one of \"nvlink\", \"c2c\", \"xgmi\", \"ub\", \"ici\", \"pcie\", \"ib\", \"eth\", \"memory\", \"storage\", \"other\", found \"nvlnik\", did you mean \"nvlink\"?"},
-    {"unknown-gpu", " templates.node.parts.gpu.device: unknown device \"H1000 SXM\", did you mean \"H100 SXM\"?"},
-    {"unknown-key", "4:120: templates.node.links[0]: unknown key \"bandwith\", did you mean \"bandwidth\"?"},
+    {"unitless-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 "
+                           "Gbit/s\", found \"450\""},
+    {"unknown-class", "4:64: templates.node.links[0].class: expected one of \"nvlink\", \"c2c\", "
+                      "\"xgmi\", \"ub\", \"ici\", \"pcie\", \"ib\", \"eth\", \"memory\", "
+                      "\"storage\", \"other\", found \"nvlnik\", did you mean \"nvlink\"?"},
+    {"unknown-gpu",
+     " templates.node.parts.gpu.device: unknown device \"H1000 SXM\", did you mean \"H100 SXM\"?"},
+    {"unknown-key",
+     "4:120: templates.node.links[0]: unknown key \"bandwith\", did you mean \"bandwidth\"?"},
     {"unknown-template", "6:14: machine: no template \"nodes\", did you mean \"node\"?"},
     {"unlinked-part", " sw[2] has no link"},
     {"zero-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate above 0"},
@@ -184,7 +221,8 @@ static const Bad bad_files[] = {
 static bool open_file(const char *path, const DeviceCatalogue *catalogue, Err *err) {
     Topology topology = {0};
     Fabric fabric = {0};
-    bool done = topology_load(path, &topology, err) && fabric_build(&topology, catalogue, &fabric, err);
+    bool done =
+        topology_load(path, &topology, err) && fabric_build(&topology, catalogue, &fabric, err);
     fabric_free(&fabric);
     topology_free(&topology);
     return done;
@@ -208,7 +246,8 @@ static void test_topology_folder_is_no_file(void **state) {
     (void)state;
     Topology topology = {0};
     Err err = {{0}};
-    check_fails(topology_load("tests/bad", &topology, &err), &err, "tests/bad: is a directory, expected a file");
+    check_fails(topology_load("tests/bad", &topology, &err), &err,
+                "tests/bad: is a directory, expected a file");
 }
 
 static void test_topology_unknown_name_has_a_near_one(void **state) {
@@ -223,7 +262,8 @@ static void test_topology_unknown_name_has_a_near_one(void **state) {
 static void test_topology_wide_and_deep_is_refused_at_once(void **state) {
     (void)state;
     Text text = {0};
-    text_add(&text, "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"x\", \"machine\": \"t0\", \"templates\": {");
+    text_add(&text, "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"x\", \"machine\": "
+                    "\"t0\", \"templates\": {");
     for (int level = 0; level < 8; level++) {
         text_addf(&text, "%s\"t%d\": {\"parts\": {", level == 0 ? "" : ", ", level);
         for (int i = 0; i < 17; i++) {

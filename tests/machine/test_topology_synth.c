@@ -3,9 +3,10 @@
 static void check_counts(const char *name, uint32_t gpus, uint32_t vertices, uint32_t cables) {
     Machine machine;
     machine_open(&machine, name);
-    if (machine.fabric.gpu_count != gpus || machine.fabric.vertex_count != vertices || machine.fabric.link_count != 2 * cables) {
-        fail_msg("%s: %u GPUs, %u vertices, %u links", name, machine.fabric.gpu_count, machine.fabric.vertex_count,
-                 machine.fabric.link_count / 2);
+    if (machine.fabric.gpu_count != gpus || machine.fabric.vertex_count != vertices ||
+        machine.fabric.link_count != 2 * cables) {
+        fail_msg("%s: %u GPUs, %u vertices, %u links", name, machine.fabric.gpu_count,
+                 machine.fabric.vertex_count, machine.fabric.link_count / 2);
     }
     machine_close(&machine);
 }
@@ -22,8 +23,8 @@ static void test_topology_synthetic_graphs_have_their_links(void **state) {
     check_counts("switch:1,450GB/s", 1, 2, 1);
 }
 
-// A node of 8 has 2 x 8 NVLink bundles to (0, 3) and (1, 2), 8 + 8 + 8 PCIe links, 1 between CPUs: 57; and 8 to the leaves.
-// 4 nodes: 4 x (57 + 8) and 8 leaves x 16 spines.
+// A node of 8 has 2 x 8 NVLink bundles to (0, 3) and (1, 2), 8 + 8 + 8 PCIe links, 1 between CPUs:
+// 57; and 8 to the leaves. 4 nodes: 4 x (57 + 8) and 8 leaves x 16 spines.
 static void test_topology_synthetic_cuts_a_shipped_cluster(void **state) {
     (void)state;
     check_counts("hgx-h100:1", 8, 30, 57);
@@ -67,13 +68,19 @@ static void test_topology_synthetic_errors_name_the_column(void **state) {
         {"ring:0,1GB/s", "\"ring:0,1GB/s\", column 6: expected a count of 1 to 1000000"},
         {"ring:x,1GB/s", "\"ring:x,1GB/s\", column 6: expected a count of 1 to 1000000"},
         {"ring:4", "\"ring:4\", column 7: expected a rate, such as \",450GB/s\""},
-        {"ring:4,450GB", "\"ring:4,450GB\", column 8: expected a rate such as \"400 Gbit/s\", found \"450GB\""},
-        {"ring:4,0GB/s", "\"ring:4,0GB/s\", column 8: expected a rate above 0 and at most 100 TB/s"},
-        {"mesh:4,1GB/s,latency=4", "\"mesh:4,1GB/s,latency=4\", column 14: expected a time such as \"500 ns\", found \"4\""},
-        {"mesh:4,1GB/s,device=", "\"mesh:4,1GB/s,device=\", column 14: expected the name of a device"},
-        {"star:4,1GB/s", "\"star:4,1GB/s\", column 1: expected ring, switch, mesh, nvl72 or hgx-h100"},
+        {"ring:4,450GB",
+         "\"ring:4,450GB\", column 8: expected a rate such as \"400 Gbit/s\", found \"450GB\""},
+        {"ring:4,0GB/s",
+         "\"ring:4,0GB/s\", column 8: expected a rate above 0 and at most 100 TB/s"},
+        {"mesh:4,1GB/s,latency=4",
+         "\"mesh:4,1GB/s,latency=4\", column 14: expected a time such as \"500 ns\", found \"4\""},
+        {"mesh:4,1GB/s,device=",
+         "\"mesh:4,1GB/s,device=\", column 14: expected the name of a device"},
+        {"star:4,1GB/s",
+         "\"star:4,1GB/s\", column 1: expected ring, switch, mesh, nvl72 or hgx-h100"},
         {"nvl72:9", "\"nvl72:9\", column 7: 9 copies do not fit 8 groups of at most 1"},
-        {"hgx-h100:4,1GB/s", "\"hgx-h100:4,1GB/s\", column 1: a rate or a latency can be given for ring, switch and mesh only"},
+        {"hgx-h100:4,1GB/s", "\"hgx-h100:4,1GB/s\", column 1: a rate or a latency can be given for "
+                             "ring, switch and mesh only"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Topology topology = {0};

@@ -312,7 +312,7 @@ static PlanFile example(void) {
                      .scenario_digest = UINT64_MAX};
     file.result =
         "{\n  \"ttft_ps\": 123456789,\n  \"tok_s\": 0.1,\n  \"rows\": [\n    1,\n    [],\n"
-        "    null\n  ]\n}\n";
+        "    null\n  ]\n}";
     return file;
 }
 

@@ -47,19 +47,30 @@ static Space build(const char *spec, void (*model)(Arch *), const Scenario *scen
     return space;
 }
 
-static const LedgerRow *find(const Space *space, LedgerKind kind, const char *reason) {
+static const LedgerRow *find_row(const Space *space, LedgerKind kind, const char *reason) {
     for (uint32_t i = 0; i < space->ledger_count; i++)
         if (space->ledger[i].kind == kind && strcmp(space->ledger[i].reason, reason) == 0)
             return &space->ledger[i];
-    return NULL;
+    fail_msg("no row \"%s\"", reason);
+    return &space->ledger[0];
+}
+
+static bool has_plan(const Space *space, const char *label, uint32_t *out) {
+    char text[PLAN_TEXT_MAX];
+    for (*out = 0; *out < space->candidate_count; ++*out)
+        if (strcmp(plan_label(&space->candidates[*out].plan, text), label) == 0) return true;
+    return false;
+}
+
+static bool is_absent(const Space *space, const char *label) {
+    uint32_t index;
+    return !has_plan(space, label, &index);
 }
 
 static const Candidate *find_plan(const Space *space, const char *label) {
-    char text[PLAN_TEXT_MAX];
-    for (uint32_t i = 0; i < space->candidate_count; i++)
-        if (strcmp(plan_label(&space->candidates[i].plan, text), label) == 0)
-            return &space->candidates[i];
-    return NULL;
+    uint32_t index;
+    if (!has_plan(space, label, &index)) fail_msg("no plan %s", label);
+    return &space->candidates[index];
 }
 
 // ---- The ledger by itself.
@@ -172,8 +183,7 @@ static void test_space_has_the_usual_plans(void **state) {
                                   "TP1 PP1 DP8 EP8 x1",        "TP1 PP1 DP8 EP8 x1 gather",
                                   "TP1 PP1 DP8 EP1 x1 gather", "TP2 PP1 DP4 EP8 x1",
                                   "TP4 PP2 DP1 EP1 x1",        "TP2 PP1 DP1 EP1 x4"};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
-        if (find_plan(&space, labels[i]) == NULL) fail_msg("no plan %s", labels[i]);
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) find_plan(&space, labels[i]);
     space_free(&space);
 }
 
@@ -188,9 +198,8 @@ static void test_space_says_how_far_the_nearest_misses(void **state) {
     Scenario scenario = workload(1024, 1024, 8);
     Space space = build("hgx-h100", hand_arch_deepseek_v3, &scenario);
     assert_int_equal(space.candidate_count, 0);
-    const LedgerRow *row = space_nearest(&space, LEDGER_NOT_FIT);
-    assert_non_null(row);
-    assert_string_equal(row->reason, "weights exceed the memory of a GPU");
+    const LedgerRow *row = find_row(&space, LEDGER_NOT_FIT, "weights exceed the memory of a GPU");
+    assert_ptr_equal(row, space_nearest(&space, LEDGER_NOT_FIT));
     assert_string_equal(row->nearest_text,
                         "weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable "
                         "72.0 GB by 13.7 GB per GPU");
@@ -202,8 +211,7 @@ static void test_space_keeps_tp_inside_a_domain(void **state) {
     (void)state;
     Scenario scenario = workload(1024, 1024, 64);
     Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
-    const LedgerRow *row = find(&space, LEDGER_SKIPPED, "tp group leaves its scale-up domain");
-    assert_non_null(row);
+    const LedgerRow *row = find_row(&space, LEDGER_SKIPPED, "tp group leaves its scale-up domain");
     assert_string_equal(row->nearest_text, "tp 16 does not lie inside scale-up domains of 8 GPUs: "
                                            "use pp or dp across them");
     for (uint32_t i = 0; i < space.candidate_count; i++)
@@ -217,7 +225,7 @@ static void test_space_aligns_groups_with_nodes(void **state) {
     (void)state;
     Scenario scenario = workload(1024, 1024, 64);
     Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
-    assert_non_null(find(&space, LEDGER_NO_DATA, "ranks straddle nodes unevenly: not folded yet"));
+    find_row(&space, LEDGER_NO_DATA, "ranks straddle nodes unevenly: not folded yet");
     for (uint32_t i = 0; i < space.candidate_count; i++) {
         const Pool *pool = &space.candidates[i].plan.pools[0];
         const uint32_t sizes[] = {pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool)};
@@ -232,13 +240,11 @@ static void test_space_keeps_uneven_experts_in_one_domain(void **state) {
     (void)state;
     Scenario scenario = workload(4096, 1024, 1024);
     Space one = build("nvl72", hand_arch_kimi_small, &scenario);
-    assert_non_null(find_plan(&one, "TP4 PP1 DP18 EP72 x1"));
+    find_plan(&one, "TP4 PP1 DP18 EP72 x1");
     Space two = build("nvl72:2", hand_arch_kimi_small, &scenario);
-    assert_null(find_plan(&two, "TP4 PP1 DP36 EP144 x1"));
-    assert_non_null(find_plan(&two, "TP4 PP1 DP18 EP72 x2"));
-    const LedgerRow *row =
-        find(&two, LEDGER_NO_DATA, "uneven experts across scale-up domains: not folded yet");
-    assert_non_null(row);
+    assert_true(is_absent(&two, "TP4 PP1 DP36 EP144 x1"));
+    find_plan(&two, "TP4 PP1 DP18 EP72 x2");
+    find_row(&two, LEDGER_NO_DATA, "uneven experts across scale-up domains: not folded yet");
     space_free(&one);
     space_free(&two);
 }
@@ -248,10 +254,10 @@ static void test_space_gathers_inside_a_domain(void **state) {
     (void)state;
     Scenario scenario = workload(1024, 1024, 64);
     Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
-    assert_non_null(find_plan(&space, "TP1 PP1 DP16 EP16 x1"));
-    assert_null(find_plan(&space, "TP1 PP1 DP16 EP16 x1 gather"));
-    assert_non_null(find_plan(&space, "TP1 PP1 DP8 EP8 x2 gather"));
-    assert_non_null(find(&space, LEDGER_SKIPPED, "moe gather leaves its scale-up domain"));
+    find_plan(&space, "TP1 PP1 DP16 EP16 x1");
+    assert_true(is_absent(&space, "TP1 PP1 DP16 EP16 x1 gather"));
+    find_plan(&space, "TP1 PP1 DP8 EP8 x2 gather");
+    find_row(&space, LEDGER_SKIPPED, "moe gather leaves its scale-up domain");
     space_free(&space);
 }
 
@@ -259,7 +265,7 @@ static void test_space_engines_hold_whole_experts_for_all_to_all(void **state) {
     (void)state;
     Scenario scenario = workload(1024, 1024, 64);
     Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
-    assert_non_null(find(&space, LEDGER_ENGINE, "all-to-all needs whole experts on each rank"));
+    find_row(&space, LEDGER_ENGINE, "all-to-all needs whole experts on each rank");
     for (uint32_t i = 0; i < space.candidate_count; i++) {
         const Pool *pool = &space.candidates[i].plan.pools[0];
         if (pool->moe_comm == MOE_COMM_ALL_TO_ALL) assert_int_equal(pool->moe_tp, 1);
@@ -276,7 +282,6 @@ static void test_space_notes_idle_attention_ranks(void **state) {
     Scenario scenario = workload(1024, 1024, 4);
     Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
     const Candidate *wide = find_plan(&space, "TP1 PP1 DP8 EP8 x1");
-    assert_non_null(wide);
     assert_int_equal(wide->sequences, 1);
     assert_string_equal(wide->note,
                         "4 requests leave 4 of 8 attention-dp ranks and micro-batches idle");
@@ -299,9 +304,8 @@ static void test_space_cache_that_does_not_fit(void **state) {
     (void)state;
     Scenario scenario = workload(32000, 768, 8000);
     Space space = build("hgx-h100", hand_arch_qwen3_30b, &scenario);
-    const LedgerRow *row = find(&space, LEDGER_NOT_FIT,
-                                "the cache of the concurrency does not fit beside the weights");
-    assert_non_null(row);
+    const LedgerRow *row = find_row(&space, LEDGER_NOT_FIT,
+                                    "the cache of the concurrency does not fit beside the weights");
     assert_string_equal(row->nearest_text,
                         "kv cache 3.22 TB and 2 more terms exceed the usable 72.0 GB by 3.16 TB; "
                         "largest: kv cache; 158 of 8000 sequences per rank would fit");

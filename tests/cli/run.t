@@ -1,0 +1,127 @@
+# moesim-run on a ring of four ranks: 3 passes of receive, add, send; 4 bytes a message.
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3
+> schedule ring of four (digest ae5de5d8fd08c169) on 4 ranks of the host back end
+> shape 1 tokens, 1 sequences, 1 kv tokens, 1 qk pairs; load digest b00b4c35ced2f50b; seed 3
+>
+> buffer  role     ranks  bytes per rank  digest
+> token   stage 0      1               4  7e13a158b0c2bd7e
+> number  stage 0      1               4  7f59e258b1d7ee91
+> token   stage 1      1               4  80d60158b31a754e
+> number  stage 1      1               4  7f59e158b1d7ecde
+> token   stage 2      1               4  8083f158b2d44ff6
+> number  stage 2      1               4  810c8b58b348ef3c
+> token   stage 3      1               4  809fa158b2ec42be
+> number  stage 3      1               4  810c8b58b348ef3c
+>
+> class              runs  bytes between ranks  bytes inside ranks
+> pipeline transfer    24                   48                   0
+> other                12                    0                  48
+
+$ moesim-run $ROOT/tests/golden/schedule_experts.json --format json
+> {
+>   "moesim": "run",
+>   "version": 1,
+>   "backend": "host",
+>   "schedule": "experts",
+>   "schedule_digest": "eb86ee2df24bdd93",
+>   "load_digest": "b00b4c35ced2f50b",
+>   "ranks": 8,
+>   "tokens": 1,
+>   "sequences": 1,
+>   "kv_tokens": 1,
+>   "qk_pairs": 1,
+>   "seed": 1,
+>   "buffers": [
+>     {"name": "tokens", "role": "13 experts", "ranks": 4, "rank_B": 96, "digest": "4bcc904fc19a615d"},
+>     {"name": "received", "role": "13 experts", "ranks": 4, "rank_B": 100, "digest": "519ebe560dfeb21d"},
+>     {"name": "results", "role": "13 experts", "ranks": 4, "rank_B": 96, "digest": "4bcc904fc19a615d"},
+>     {"name": "tokens", "role": "12 experts", "ranks": 4, "rank_B": 96, "digest": "876d4796d3603850"},
+>     {"name": "received", "role": "12 experts", "ranks": 4, "rank_B": 96, "digest": "d864865c9f745490"},
+>     {"name": "results", "role": "12 experts", "ranks": 4, "rank_B": 96, "digest": "876d4796d3603850"}
+>   ],
+>   "classes": [
+>     {"class": "moe dispatch", "runs": 8, "between_ranks_B": 672, "inside_ranks_B": 96},
+>     {"class": "moe combine", "runs": 8, "between_ranks_B": 672, "inside_ranks_B": 96}
+>   ],
+>   "skipped": []
+> }
+
+$ moesim-run help
+> usage: moesim-run COMMAND [OPTION]... [OPERAND]...
+>
+> run schedules of moesim for real
+>
+> commands:
+>   run         run the data movement of a schedule on the host
+>   help        list the commands, or explain one
+>   version     print the version
+>   man         print the manual page (mdoc)
+>   completion  print the completion script for bash and zsh
+>
+> "moesim-run help COMMAND" shows the options of a command
+
+$ moesim-run help run
+> usage: moesim-run run [OPTION]... SCHEDULE
+>
+> run the data movement of a schedule on the host
+>
+> Checks the schedule, fills every buffer of every rank with seeded bytes, runs
+> all copies, sends, receives and collectives on them in one thread, and prints a
+> digest of each buffer and the bytes moved. Operations that compute are skipped,
+> and listed.
+>
+> options:
+>       --tokens N           new tokens of one attention-DP rank (default 1)
+>       --sequences N        sequences that they belong to (default 1)
+>       --kv-tokens N        cached tokens that attention reads, over all sequences (default 1)
+>       --qk-pairs N         pairs of a new token and a token that it attends to (default 1)
+>       --load FILE          tokens by expert; every expert gets the same without it
+>       --seed N             of the bytes that fill every buffer before the run (default 1)
+>   -f, --format table|json  how to print the result (default table)
+
+$ moesim-run --version
+> moesim-run 0.1.0
+
+$ moesim-run man | head -n 3
+> .Dd November 29, 2026
+> .Dt MOESIM-RUN 1
+> .Os
+
+# Bad use and bad input: status 2 and one line.
+
+$ moesim-run run
+! moesim-run: run: missing operand, expected SCHEDULE
+? 2
+
+$ moesim-run rum
+! moesim-run: unknown command "rum", did you mean "run"?
+? 2
+
+$ moesim-run run missing.json
+! moesim-run: missing.json: no such file or folder
+? 2
+
+$ moesim-run run $ROOT/tests/golden
+! moesim-run: $ROOT/tests/golden: is a directory, expected a file
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --seed x
+! moesim-run: --seed: expected a count such as "4096" or "8k", found "x"
+? 2
+
+$ moesim-run run $ROOT/tests/golden/load.json
+! moesim-run: $ROOT/tests/golden/load.json:2:13: moesim: expected "schedule", found "load"
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_experts.json --load $ROOT/tests/golden/load.json
+! moesim-run: $ROOT/tests/golden/schedule_experts.json: collective "dispatch" of role "13 experts": the load is of 4 experts, expected 100
+? 2
+
+$ head -c 300 $ROOT/tests/golden/schedule_ring.json > cut.json; moesim-run run cut.json
+! moesim-run: cut.json:16:15: unexpected end of file, expected a value after ':'
+? 2
+
+$ sed 's/"lag": 2, //' $ROOT/tests/golden/schedule_ring.json > stuck.json; moesim-run run stuck.json
+! moesim-run: stuck.json: deadlock: recv "receive" of role "stage 0" waits for send "send" of role "stage 3" behind recv "receive", which waits for send "send" of role "stage 2" behind recv "receive", which waits for send "send" of role "stage 1" behind recv "receive", which waits for send "send" of role "stage 0" behind recv "receive"
+? 2

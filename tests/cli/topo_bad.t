@@ -1,0 +1,55 @@
+# Each bad input: one line on stderr, nothing on stdout, exit status 2.
+$ moesim topo
+! moesim: topo: missing operand, expected FILE
+? 2
+$ moesim topo nosuch.json
+! moesim: nosuch.json: no such file here or in the shipped data
+? 2
+$ moesim topo nvl73
+! moesim: nvl73: no such file here or in the shipped data, did you mean "nvl72"?
+? 2
+$ moesim topo "$ROOT/tests/bad"
+! moesim: $ROOT/tests/bad: is a directory, expected a file
+? 2
+$ moesim topo nvl72.json --format xml
+! moesim: --format: expected table, json or csv, found "xml"
+? 2
+$ moesim topo ring:4,450GB
+! moesim: "ring:4,450GB", column 8: expected a rate such as "400 Gbit/s", found "450GB"
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-unknown-gpu.json"
+! moesim: $ROOT/tests/bad/topo-unknown-gpu.json: templates.node.parts.gpu.device: unknown device "H1000 SXM", did you mean "H100 SXM"?
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-missing-part.json"
+! moesim: $ROOT/tests/bad/topo-missing-part.json:4:49: templates.node.links[0].to: no part "swi" in template "node", did you mean "sw"?
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-negative-bandwidth.json"
+! moesim: $ROOT/tests/bad/topo-negative-bandwidth.json:4:87: templates.node.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "-450 GB/s"
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-unitless-bandwidth.json"
+! moesim: $ROOT/tests/bad/topo-unitless-bandwidth.json:4:87: templates.node.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "450"
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-disconnected.json"
+! moesim: $ROOT/tests/bad/topo-disconnected.json: gpu[0] cannot reach gpu[2]
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-cycle.json"
+! moesim: $ROOT/tests/bad/topo-cycle.json: template "a" contains itself through "b"
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-count-huge.json"
+! moesim: $ROOT/tests/bad/topo-count-huge.json:3:78: templates.node.parts.gpu.count: expected 1 to 1000000, found 1000000000
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-brackets.json"
+! moesim: $ROOT/tests/bad/topo-brackets.json:1:65: nesting deeper than 64 levels
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-not-utf8.json"
+! moesim: $ROOT/tests/bad/topo-not-utf8.json:1:48: byte 0xe4 is not UTF-8
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-truncated.json"
+! moesim: $ROOT/tests/bad/topo-truncated.json:4:24: unexpected end of file, expected a value or ']'
+? 2
+$ moesim topo "$ROOT/tests/bad/topo-newer-version.json"
+! moesim: $ROOT/tests/bad/topo-newer-version.json:1:35: version: topology format 2 is newer than this program, which reads up to 1
+? 2
+$ head -c 100000 /dev/zero > zeros && moesim topo zeros
+! moesim: zeros:1:1: expected a value, found byte 0x00
+? 2

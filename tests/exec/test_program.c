@@ -1,0 +1,135 @@
+// The program moesim-run, in memory: a schedule in a file does what the same schedule does in
+// memory.
+#include "tests/check.h"
+
+#include <unistd.h>
+
+#include "exec/host/host.h"
+#include "exec/program.h"
+#include "model/base/json.h"
+#include "model/base/rng.h"
+#include "tests/plan/hand_schedule.h"
+
+// A file in a folder of its own, which the test removes.
+typedef struct TemporaryFile {
+    char folder[32], path[64];
+} TemporaryFile;
+
+static void write_schedule(const Schedule *schedule, TemporaryFile *file) {
+    Text text = {0};
+    Err err = {0};
+    strcpy(file->folder, "/tmp/moesim-test-XXXXXX");
+    assert_non_null(mkdtemp(file->folder));
+    snprintf(file->path, sizeof file->path, "%s/s.json", file->folder);
+    schedule_write(schedule, &text);
+    check_ok(file_write(file->path, text_string(&text), text.length, &err), &err);
+    text_free(&text);
+}
+
+static void remove_file(const TemporaryFile *file) {
+    unlink(file->path);
+    rmdir(file->folder);
+}
+
+static bool start(const char *const *words, int count, Text *out, Err *err) {
+    char copies[8][64];
+    char *argv[9] = {NULL};
+    for (int i = 0; i < count; i++) {
+        snprintf(copies[i], sizeof copies[i], "%s", words[i]);
+        argv[i] = copies[i];
+    }
+    return program_start(count, argv, out, err);
+}
+
+// Digest of a buffer in the program's JSON, as text.
+static void printed_digest(const Text *out, uint32_t buffer, char *digest) {
+    Json json = {0};
+    Err err = {0};
+    JsonNode buffers;
+    const char *text;
+    check_ok(json_parse("out", out->data, out->length, &json, &err), &err);
+    check_ok(json_array(json_root(&json), "buffers", &buffers, &err), &err);
+    check_ok(json_string(json_at(buffers, buffer), "digest", &text, &err), &err);
+    snprintf(digest, 17, "%s", text);
+    json_free(&json);
+}
+
+// Bytes of the program for seed 7, format f32: a whole number from -8 to 7 by the top four bits of
+// each random number. Told again here, so that the file run is compared with a run of our own.
+static void fill(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes, uint64_t count) {
+    (void)context;
+    Rng rng;
+    rng_seed(&rng, hash_u64(hash_u64(hash_u64(HASH_START, 7), buffer), rank));
+    for (uint64_t i = 0; i < count; i += sizeof(float)) {
+        float value = (float)(rng_next(&rng) >> 60) - 8;
+        memcpy(bytes + i, &value, sizeof value);
+    }
+}
+
+static void test_program_runs_a_file_as_memory_does(void **state) {
+    (void)state;
+    TemporaryFile file;
+    Schedule schedule;
+    HostResult result = {0};
+    Load load = load_uniform();
+    HostInit init = {.fill = fill};
+    StepShape shape = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
+    Err err = {0};
+    Text out = {0};
+    hand_ring(5, 2, &schedule);
+    write_schedule(&schedule, &file);
+    check_ok(host_run(&schedule, &shape, &load, &init, &result, &err), &err);
+    const char *const words[] = {"moesim-run", "run", file.path, "--seed=7", "--format", "json"};
+    check_ok(start(words, 6, &out, &err), &err);
+    for (BufferId id = 0; id < schedule.buffer_count; id++) {
+        char got[17], want[17];
+        printed_digest(&out, id, got);
+        hash_format(host_digest(&result, &schedule, id), want);
+        assert_string_equal(got, want);
+    }
+    text_free(&out);
+    host_free(&result);
+    schedule_free(&schedule);
+    remove_file(&file);
+}
+
+// `moesim run FILE` starts `moesim-run FILE`: the word run is understood.
+static void test_program_takes_a_file_without_a_command(void **state) {
+    (void)state;
+    TemporaryFile file;
+    Schedule schedule;
+    Err err = {0};
+    Text with = {0}, without = {0};
+    hand_experts(24, &schedule);
+    write_schedule(&schedule, &file);
+    const char *const words[] = {"moesim-run", "run", file.path};
+    const char *const fewer[] = {"moesim-run", file.path};
+    check_ok(start(words, 3, &with, &err), &err);
+    check_ok(start(fewer, 2, &without, &err), &err);
+    check_text_equals(text_string(&without), text_string(&with));
+    text_free(&with);
+    text_free(&without);
+    schedule_free(&schedule);
+    remove_file(&file);
+}
+
+static void test_program_prints_version_and_help(void **state) {
+    (void)state;
+    Err err = {0};
+    Text out = {0};
+    const char *const words[] = {"moesim-run", "--version"};
+    check_ok(start(words, 2, &out, &err), &err);
+    check_text_equals(text_string(&out), "moesim-run 0.1.0\n");
+    const char *const bad[] = {"moesim-run", "help", "rum"};
+    check_fails(start(bad, 3, &out, &err), &err, "unknown command \"rum\" (see moesim-run help)");
+    text_free(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_runs_a_file_as_memory_does),
+        cmocka_unit_test(test_program_takes_a_file_without_a_command),
+        cmocka_unit_test(test_program_prints_version_and_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

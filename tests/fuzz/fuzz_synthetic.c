@@ -1,0 +1,24 @@
+// One-line machines from bytes: each gives a finished topology or one message.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/machine/topology.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char spec[512];
+    Topology topology = {0};
+    Err err = {{0}};
+    if (size >= sizeof spec) return 0;
+    memcpy(spec, data, size);
+    spec[size] = '\0';
+    if (!topology_synthetic(spec, &topology, &err)) {
+        if (!err_is_set(&err) || topology.templates != NULL) abort();
+        return 0;
+    }
+    if (!topology_check(&topology, &err) || topology.digest == 0) abort();
+    topology_free(&topology);
+    return 0;
+}
