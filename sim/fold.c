@@ -107,8 +107,8 @@ static bool set_disjoint(const DigitSet *a, const DigitSet *b) {
     return true;
 }
 
-bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b) {
-    if (a->base != b->base || a->digit_count != b->digit_count) return false;
+static bool same_values(const LinkOrbit *a, const LinkOrbit *b) {
+    if (a->digit_count != b->digit_count) return false;
     for (uint32_t d = 0; d < a->digit_count; d++) {
         if ((a->depends[d] == FOLD_NEITHER) != (b->depends[d] == FOLD_NEITHER)) return false;
         if (a->depends[d] != FOLD_NEITHER && !set_equal(&a->sets[d], &b->sets[d])) return false;
@@ -116,8 +116,14 @@ bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b) {
     return true;
 }
 
+bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b) {
+    return a->base == b->base && a->planes == b->planes && a->bases == b->bases &&
+           same_values(a, b);
+}
+
 bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b) {
-    if (a->base != b->base || fold_orbit_equal(a, b)) return false;
+    if (fold_orbit_equal(a, b) || a->rule != b->rule || (a->base ^ b->base) & 1) return false;
+    if (a->planes == 1 && b->planes == 1 && a->base != b->base) return false;
     for (uint32_t d = 0; d < a->digit_count; d++)
         if (a->depends[d] != FOLD_NEITHER && b->depends[d] != FOLD_NEITHER &&
             set_disjoint(&a->sets[d], &b->sets[d]))
@@ -269,6 +275,33 @@ static bool follows_both(const Relation *relation, const LinkOrbit *orbit) {
     return false;
 }
 
+static bool are_planes(const Fabric *fabric, const FoldEdge *a, const FoldEdge *b) {
+    FabricLink x = fabric_link(fabric, a->orbit.base), y = fabric_link(fabric, b->orbit.base);
+    return a->coefficient == b->coefficient && a->orbit.rule == b->orbit.rule &&
+           ((a->orbit.base ^ b->orbit.base) & 1) == 0 && x.capacity_Bps == y.capacity_Bps &&
+           same_values(&a->orbit, &b->orbit);
+}
+
+// Edges that differ in their base alone become one.
+static void merge_planes(const Fabric *fabric, FoldRoute *route) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < route->count; i++) {
+        FoldEdge *edge = &route->edges[i];
+        LinkId base = edge->orbit.base;
+        uint32_t k = 0;
+        while (k < kept && !are_planes(fabric, &route->edges[k], edge)) k++;
+        if (k == kept) {
+            edge->orbit.planes = 0;
+            edge->orbit.bases = HASH_START;
+            route->edges[kept++] = *edge;
+        }
+        LinkOrbit *orbit = &route->edges[k].orbit;
+        orbit->bases = hash_u64(orbit->bases, base);
+        orbit->planes++;
+    }
+    route->count = kept;
+}
+
 static bool build_edges(Relation *relation, const Box *from, const Box *to, FoldPairing pairing,
                         uint64_t flows, FoldRoute *out, Err *err) {
     uint32_t count = relation->base.count;
@@ -289,7 +322,9 @@ static bool build_edges(Relation *relation, const Box *from, const Box *to, Fold
             return err_set(err, "%llu transfers do not spread evenly over %llu links",
                            (unsigned long long)flows, (unsigned long long)edge->orbit.size);
         edge->coefficient = load / edge->orbit.size;
+        edge->orbit.rule = fabric_link(relation->fabric, edge->orbit.base).rule;
     }
+    merge_planes(relation->fabric, out);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
+#include "model/base/hash.h"
 #include "model/machine/fabric.h"
 #include "model/plan/schedule.h"
 
@@ -35,13 +36,16 @@ typedef enum FoldDependence {
 } FoldDependence;
 
 // A class of alike links: `base` is the member at digit 0 of all digits that matter; the others are
-// reached by the values in `sets`.
+// reached by the values in `sets`. Planes that every transfer uses alike are one class: `planes`
+// bases, the first of which is `base`.
 typedef struct LinkOrbit {
     LinkId base;
+    uint32_t rule, planes;
+    Digest bases; // of all bases
     uint32_t digit_count;
     FoldDependence depends[FABRIC_DIGITS_MAX];
     DigitSet sets[FABRIC_DIGITS_MAX]; // zeroed where the digit does not matter
-    uint64_t size;                    // links in it
+    uint64_t size;                    // links of one plane in it
 } LinkOrbit;
 
 bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b);

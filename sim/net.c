@@ -24,7 +24,7 @@ void net_free(Net *net) {
 }
 
 LinkOrbit net_single(LinkId link) {
-    return (LinkOrbit){.base = link, .size = 1};
+    return (LinkOrbit){.base = link, .planes = 1, .size = 1};
 }
 
 CalibParam net_bandwidth_param(LinkClass link_class) {
@@ -139,7 +139,7 @@ void net_totals(const Net *net, LinkTotal out[LINK_CLASS_COUNT]) {
     for (ResourceId r = 0; r < net->flows.resource_count; r++) {
         const NetLink *link = &net->links[r];
         LinkTotal *total = &out[link->link.link_class];
-        total->bytes += link->bytes * link->orbit.size;
+        total->bytes += link->bytes * link->orbit.size * link->orbit.planes;
         if (link->bytes <= total->busiest_B) continue;
         total->busiest_B = link->bytes;
         total->busiest_Bps = link->link.capacity_Bps;

@@ -113,6 +113,73 @@ static void invert(FabricRule *rule) {
     }
 }
 
+// The first computed level with a letter that nothing else tells, or FABRIC_NONE.
+static uint32_t level_to_list(const FabricRule *rule) {
+    for (uint32_t level = 0; level < rule->to_levels; level++) {
+        const FabricDigit *digit = &rule->to[level];
+        for (uint32_t i = 0; digit->kind == FABRIC_COMPUTED && i < digit->step_count; i++) {
+            if (digit->steps[i].op != PATTERN_LETTER) continue;
+            if (rule->inverse[digit->steps[i].value].kind == FABRIC_TRY) return level;
+        }
+    }
+    return FABRIC_NONE;
+}
+
+static void add_level(FabricTable *table, uint32_t level) {
+    for (uint32_t i = 0; i < table->level_count; i++) {
+        if (table->levels[i] == level) return;
+    }
+    table->levels[table->level_count++] = level;
+}
+
+// Digits of the table's levels at a rank over their sets.
+static void set_listed(const FabricRule *rule, const FabricTable *table, uint32_t rank,
+                       uint32_t *digits) {
+    for (uint32_t i = table->level_count; i-- > 0;) {
+        const FabricSet *set = &rule->from[table->levels[i]];
+        digits[table->levels[i]] = fabric_rule_nth(set, rank % set->count);
+        rank /= set->count;
+    }
+}
+
+static uint32_t value_at(const FabricRule *rule, const FabricTable *table, uint32_t rank) {
+    const FabricDigit *digit = &rule->to[table->to_level];
+    uint32_t digits[FABRIC_DIGITS_MAX] = {0};
+    int64_t value = 0;
+    set_listed(rule, table, rank, digits);
+    bool known = pattern_evaluate(digit->steps, digit->step_count, digits, &value);
+    assert(known && value >= 0);
+    (void)known;
+    return (uint32_t)value;
+}
+
+// Sorts the ranks by the value that they give, by counting.
+static void list_ranks(Arena *arena, uint32_t values, FabricRule *rule) {
+    uint32_t level = level_to_list(rule), total = 1;
+    FabricTable *table = arena_alloc(arena, 1, sizeof *table);
+    table->to_level = level;
+    for (uint32_t i = 0; i < rule->to[level].step_count; i++) {
+        if (rule->to[level].steps[i].op == PATTERN_LETTER)
+            add_level(table, rule->to[level].steps[i].value);
+    }
+    for (uint32_t i = 0; i < table->level_count; i++) {
+        total *= rule->from[table->levels[i]].count; // at most TOPOLOGY_COMBINATIONS_MAX
+        rule->inverse[table->levels[i]] = (FabricInverse){.kind = FABRIC_LISTED};
+    }
+    table->start = arena_alloc(arena, (size_t)values + 1, sizeof *table->start);
+    table->ranks = arena_alloc(arena, total, sizeof *table->ranks);
+    for (uint32_t rank = 0; rank < total; rank++) table->start[value_at(rule, table, rank) + 1]++;
+    for (uint32_t i = 0; i < values; i++) table->start[i + 1] += table->start[i];
+    for (uint32_t rank = total; rank-- > 0;) {
+        uint32_t end = table->start[value_at(rule, table, rank) + 1];
+        table->ranks[--end] = rank;
+        table->start[value_at(rule, table, rank) + 1] = end;
+    }
+    memmove(table->start, table->start + 1, values * sizeof *table->start);
+    table->start[values] = total;
+    rule->table = table;
+}
+
 static void count_instances(FabricRule *rule) {
     rule->from_count = rule->to_count = rule->box_count = 1;
     for (uint32_t i = 0; i < rule->from_levels; i++) rule->from_count *= rule->from[i].count;
@@ -126,8 +193,8 @@ static void count_instances(FabricRule *rule) {
         rule->from_count / rule->box_count * (rule->box_count * (rule->box_count - 1) / 2);
 }
 
-bool fabric_rule_compile(const Fabric *fabric, const TopologyLink *link, uint32_t base,
-                         FabricRule *rule, Err *err) {
+bool fabric_rule_compile(Fabric *fabric, const TopologyLink *link, uint32_t base, FabricRule *rule,
+                         Err *err) {
     const VertexClass *from = &fabric->classes[rule->from_class],
                       *to = &fabric->classes[rule->to_class];
     rule->form = link->form;
@@ -143,6 +210,8 @@ bool fabric_rule_compile(const Fabric *fabric, const TopologyLink *link, uint32_
     for (uint32_t i = base; i < to->digit_count; i++) rule->to[i] = digit_of(link, i - base, base);
     invert(rule);
     count_instances(rule);
+    uint32_t listed = level_to_list(rule);
+    if (listed != FABRIC_NONE) list_ranks(&fabric->arena, to->shape[listed], rule);
     if (rule->instances >= (uint64_t)(FABRIC_NONE / 2 - rule->first / 2)) {
         return err_set(err, "the machine has more than %u links", FABRIC_NONE / 2);
     }
@@ -279,7 +348,8 @@ static void start_level(FabricWalk *walk, uint32_t level) {
         walk->is_free[level] = true;
         walk->count[level] = set->count;
         return;
-    case FABRIC_SAME: end = first; break;
+    case FABRIC_LISTED: walk->count[level] = 1; return;
+    case FABRIC_SAME: break;
     case FABRIC_SHIFT:
         first -= inverse->constant;
         end = first;
@@ -312,7 +382,13 @@ static void start_to(FabricWalk *walk) {
         if (one == UINT32_MAX) return;
         walk->rank = walk->rank * rule->to[i].set.count + one;
     }
-    walk->end = 1;
+    walk->listed_count = 1;
+    if (rule->table != NULL) {
+        uint32_t value = walk->here[rule->table->to_level];
+        walk->listed = rule->table->start[value];
+        walk->listed_count = rule->table->start[value + 1] - walk->listed;
+    }
+    walk->end = walk->listed_count;
     for (uint32_t level = 0; level < rule->from_levels; level++) {
         start_level(walk, level);
         walk->end *= walk->count[level];
@@ -360,7 +436,13 @@ static bool next_both(FabricWalk *walk, uint64_t position, VertexId *partner, Li
 static bool next_to(FabricWalk *walk, uint64_t position, VertexId *partner, LinkId *link) {
     const FabricRule *rule = walk->rule;
     uint32_t back[FABRIC_DIGITS_MAX];
+    if (rule->table != NULL) {
+        uint32_t listed = walk->listed + (uint32_t)(position % walk->listed_count);
+        position /= walk->listed_count;
+        set_listed(rule, rule->table, rule->table->ranks[listed], walk->partner);
+    }
     for (uint32_t i = rule->from_levels; i-- > 0;) {
+        if (rule->inverse[i].kind == FABRIC_LISTED) continue;
         uint32_t k = (uint32_t)(position % walk->count[i]);
         position /= walk->count[i];
         walk->partner[i] = walk->is_free[i] ? fabric_rule_nth(&rule->from[i], k)

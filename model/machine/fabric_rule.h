@@ -34,6 +34,7 @@ typedef struct FabricDigit {
 // rest are tried one by one.
 typedef enum FabricInverseKind {
     FABRIC_TRY,
+    FABRIC_LISTED, // by the table of the rule
     FABRIC_SAME,
     FABRIC_SHIFT,
     FABRIC_QUOTIENT,
@@ -46,6 +47,16 @@ typedef struct FabricInverse {
     uint32_t modulus; // of a shift; 0 for none
 } FabricInverse;
 
+// For an expression that has none of the simple forms: for each value of the level of `to`, the
+// ranks of the letters' levels that give it. Its size is that of the levels inside one template, at
+// most TOPOLOGY_COMBINATIONS_MAX.
+typedef struct FabricTable {
+    uint32_t to_level, level_count;
+    uint32_t levels[FABRIC_DIGITS_MAX]; // of `from`
+    uint32_t *start;                    // by value: first entry of `ranks`
+    uint32_t *ranks;                    // over the sets of the levels together
+} FabricTable;
+
 struct FabricRule {
     const LinkRule *link; // borrowed from the topology
     uint32_t rule;        // number of the link rule over all templates
@@ -57,6 +68,7 @@ struct FabricRule {
     FabricSet from[FABRIC_DIGITS_MAX];
     FabricDigit to[FABRIC_DIGITS_MAX];
     FabricInverse inverse[FABRIC_DIGITS_MAX]; // of the levels of `from`
+    const FabricTable *table;                 // NULL when no level needs one
     uint64_t from_count;                      // vertices that `from` names
     uint64_t to_count;                        // partners of each
     uint64_t box_count; // TOPOLOGY_PAIRS: parts that are joined with each other
@@ -76,12 +88,13 @@ typedef struct FabricWalk {
     uint32_t partner[FABRIC_DIGITS_MAX]; // digits of the partner that do not change
     uint32_t start[FABRIC_DIGITS_MAX], step[FABRIC_DIGITS_MAX], count[FABRIC_DIGITS_MAX];
     bool is_free[FABRIC_DIGITS_MAX]; // the digit runs over the set, not over start + step
+    uint32_t listed, listed_count;   // entries of the table, 0 and 1 when there is none
 } FabricWalk;
 
 // `base` is the number of levels of the place of the template: both patterns begin with those
 // digits.
-bool fabric_rule_compile(const Fabric *fabric, const TopologyLink *link, uint32_t base,
-                         FabricRule *rule, Err *err);
+bool fabric_rule_compile(Fabric *fabric, const TopologyLink *link, uint32_t base, FabricRule *rule,
+                         Err *err);
 
 void fabric_rule_ends(const Fabric *fabric, const FabricRule *rule, uint64_t instance,
                       VertexId *from, VertexId *to);

@@ -18,11 +18,11 @@
 #include "model/machine/fabric_rule.h"
 
 #define CASES_MAX  1024                // routes that are tried before a machine counts as irregular
-#define WORK_MAX   (UINT64_C(1) << 32) // of those routes, were each to look at every link
+#define WORK_MAX   (UINT64_C(1) << 34) // of those routes, were each to look at every link
 #define SCAN_LINKS (UINT32_C(1) << 26) // an irregular machine with more directed links is refused
 
 // Levels of the template tree, joined where they move together.
-    typedef struct Levels {
+typedef struct Levels {
     uint32_t *node_of; // class x FABRIC_DIGITS_MAX
     uint32_t *parent;
     bool *is_broken; // of roots

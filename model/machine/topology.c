@@ -82,13 +82,20 @@ static bool check_part(const Topology *topology, const Template *in, const Part 
     return true;
 }
 
-static bool check_rule(const Topology *topology, uint32_t template_id, uint32_t link, Err *err) {
+static bool check_rule(const Topology *topology, uint32_t template_id, uint32_t link,
+                       uint64_t *work, Err *err) {
     const Template *in = &topology->templates[template_id];
     const LinkRule *rule = &in->links[link];
     TopologyLink resolved;
     const char *field = "";
     if (!topology_link_resolve(topology, template_id, link, &resolved, &field, err)) {
         return err_prefix(err, "templates.%s.links[%u].%s", in->name, link, field);
+    }
+    *work += resolved.combinations;
+    if (*work > TOPOLOGY_WORK_MAX) {
+        return err_set(
+            err, "templates.%s.links[%u]: the letters of all links have more than %d combinations",
+            in->name, link, TOPOLOGY_WORK_MAX);
     }
     if (rule->bandwidth_Bps == 0 || rule->cables == 0) {
         return err_set(err, "templates.%s.links[%u]: expected a bandwidth and cables above 0",
@@ -127,7 +134,7 @@ static bool check_gpus(const Topology *topology, Err *err) {
 }
 
 static bool check_all(const Topology *topology, Err *err) {
-    uint64_t links = 0;
+    uint64_t links = 0, work = 0;
     if (topology->machine >= topology->template_count)
         return err_set(err, "machine: names no template");
     for (uint32_t i = 0; i < topology->template_count; i++) {
@@ -139,7 +146,7 @@ static bool check_all(const Topology *topology, Err *err) {
     if (!check_gpus(topology, err)) return false;
     for (uint32_t i = 0; i < topology->template_count; i++) {
         for (uint32_t k = 0; k < topology->templates[i].link_count; k++) {
-            if (!check_rule(topology, i, k, err)) return false;
+            if (!check_rule(topology, i, k, &work, err)) return false;
         }
     }
     return true;

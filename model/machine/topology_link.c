@@ -122,7 +122,7 @@ static const PatternIndex *from_index(const TopologyLink *link, uint32_t level) 
     return &link->from.pattern.segments[level].index;
 }
 
-static bool start_combinations(const TopologyLink *link, Combinations *out, Err *err) {
+static bool start_combinations(TopologyLink *link, Combinations *out, Err *err) {
     uint64_t product = 1;
     bool used[PATTERN_LETTERS] = {false};
     *out = (Combinations){0};
@@ -143,6 +143,7 @@ static bool start_combinations(const TopologyLink *link, Combinations *out, Err 
         out->letters[i] = index->ranges[0].first;
         out->levels[out->count++] = link->level_of_letter[i];
     }
+    link->combinations = (uint32_t)product;
     return true;
 }
 
@@ -195,7 +196,7 @@ static bool check_copy(const TopologyLink *link, uint32_t level, uint32_t from_l
                    name, link->to.size[level] - 1, index->letter, last);
 }
 
-static bool check_values(const TopologyLink *link, Err *err) {
+static bool check_values(TopologyLink *link, Err *err) {
     bool needs_trial = false;
     for (uint32_t level = 0; level < link->to.pattern.count; level++) {
         uint32_t copied = topology_link_copied(link, level);
@@ -288,7 +289,7 @@ static bool same_letters(const TopologyLink *link, const Combinations *at, const
 
 // Neither may a part be linked to itself, nor may the expressions lead from the other part back to
 // the first.
-static bool try_both_ends(const TopologyLink *link, Err *err) {
+static bool try_both_ends(TopologyLink *link, Err *err) {
     Combinations at;
     if (!start_combinations(link, &at, err)) return false;
     uint32_t last = at.levels[at.count - 1];

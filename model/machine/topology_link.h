@@ -10,8 +10,9 @@
 #include "model/machine/pattern.h"
 #include "model/machine/topology.h"
 
-// Combinations of letters that the expressions of one rule may range over.
+// Combinations of letters that the expressions of one rule may range over, and those of all rules.
 #define TOPOLOGY_COMBINATIONS_MAX 65536
+#define TOPOLOGY_WORK_MAX         2097152
 
 // One end of a rule. Level k of the pattern names part[k] of the template at that level, which has
 // size[k] copies.
@@ -30,6 +31,7 @@ typedef struct TopologyLink {
     TopologyEnd from, to;
     TopologyForm form;
     uint32_t level_of_letter[PATTERN_LETTERS]; // of `from`; UINT32_MAX when not bound
+    uint32_t combinations;                     // that were tried
 } TopologyLink;
 
 // Resolves and checks the rule templates[template_id].links[link]: parts exist, numbers are in

@@ -177,20 +177,32 @@ static bool read_template(JsonNode node, Topology *topology, Template *in, Err *
     return json_finish(node, err);
 }
 
-// After all templates are known: the patterns, with the place of what is wrong.
+// The pattern of one link, with the place of what is wrong.
+static bool resolve_link(JsonNode node, const Topology *topology, uint32_t template_id,
+                         uint32_t link, uint64_t *work, Err *err) {
+    TopologyLink resolved;
+    const char *field = "";
+    Err what = {{0}};
+    if (!topology_link_resolve(topology, template_id, link, &resolved, &field, &what)) {
+        return json_error(json_find(node, field), err, "%s", what.text);
+    }
+    *work += resolved.combinations;
+    return *work <= TOPOLOGY_WORK_MAX ||
+           json_error(node, err, "the letters of all links have more than %d combinations",
+                      TOPOLOGY_WORK_MAX);
+}
+
+// After all templates are known.
 static bool resolve_links(JsonNode templates, const Topology *topology, Err *err) {
-    uint64_t total = 0;
+    uint64_t total = 0, work = 0;
     for (uint32_t i = 0; i < topology->template_count; i++) {
         JsonNode links = json_find(json_at(templates, i), "links");
         total += topology->templates[i].link_count;
-        if (total > TOPOLOGY_LINKS_MAX)
+        if (total > TOPOLOGY_LINKS_MAX) {
             return json_error(links, err, "more than %d link rules in all", TOPOLOGY_LINKS_MAX);
+        }
         for (uint32_t k = 0; k < topology->templates[i].link_count; k++) {
-            TopologyLink resolved;
-            const char *field = "";
-            Err what = {0};
-            if (topology_link_resolve(topology, i, k, &resolved, &field, &what)) continue;
-            return json_error(json_find(json_at(links, k), field), err, "%s", what.text);
+            if (!resolve_link(json_at(links, k), topology, i, k, &work, err)) return false;
         }
     }
     return true;

@@ -1,13 +1,14 @@
 // Indices in range, ranks covered once, groups that are what their formulas say.
 //
 // Invariant: nothing is used as an index before it was compared with the length of its array; sums
-// of ranks are formed in 64 bits. Ranks are looked at one by one, at most SCHEDULE_RANKS_MAX of
-// them for each of at most GROUPS_MAX families.
-#include "model/plan/schedule_internal.h"
+// of ranks are formed in 64 bits. Ranks are looked at one by one: at most SCHEDULE_RANKS_MAX of
+// them, and at most MEMBERS_MAX members of groups.
+#include <stdlib.h>
 
 #include "model/base/wide.h"
+#include "model/plan/schedule_internal.h"
 
-#define GROUPS_MAX 16 // families in one schedule
+#define MEMBERS_MAX (UINT64_C(4) * SCHEDULE_RANKS_MAX) // of all groups of all families
 
 static bool check_set(const Schedule *schedule, const RankSet *set, Err *err) {
     if (set->count == 0 || set->repeat == 0) return err_set(err, "the set of ranks is empty");
@@ -108,12 +109,16 @@ static bool check_family(const Schedule *schedule, const GroupFamily *family, Er
 }
 
 static bool check_groups(const Schedule *schedule, Err *err) {
-    if (schedule->group_count > GROUPS_MAX)
-        return err_set(err, "%u families of groups, at most %u", schedule->group_count, GROUPS_MAX);
+    uint64_t members = 0;
     for (GroupId id = 0; id < schedule->group_count; id++) {
+        const GroupFamily *family = &schedule->groups[id];
         char quoted[TEXT_QUOTE_MAX];
-        if (!check_family(schedule, &schedule->groups[id], err))
-            return err_prefix(err, "group %s", text_quote(schedule->groups[id].name, quoted));
+        if (!check_family(schedule, family, err))
+            return err_prefix(err, "group %s", text_quote(family->name, quoted));
+        members += (uint64_t)family->size * family->count;
+        if (members > MEMBERS_MAX)
+            return err_set(err, "the groups have more than %llu members together",
+                           (unsigned long long)MEMBERS_MAX);
     }
     return true;
 }
@@ -264,21 +269,38 @@ static bool check_role_in_family(const Schedule *schedule, RoleId role, GroupId 
     return true;
 }
 
+typedef struct Membership {
+    RoleId role;
+    GroupId family;
+    OpId op;
+} Membership;
+
+static int compare_memberships(const void *a, const void *b) {
+    const Membership *left = a, *right = b;
+    if (left->role != right->role) return left->role < right->role ? -1 : 1;
+    if (left->family != right->family) return left->family < right->family ? -1 : 1;
+    return left->op < right->op ? -1 : left->op > right->op;
+}
+
+// Each pair of role and family once. What passes costs no more than the family has members.
 static bool check_memberships(const Schedule *schedule, Err *err) {
-    Arena arena = {0};
-    uint32_t *known = arena_alloc(&arena, schedule->role_count, sizeof *known); // bit per family
+    Membership *pairs = mem_alloc(schedule->op_count, sizeof *pairs);
+    uint32_t count = 0;
     bool good = true;
-    for (OpId id = 0; good && id < schedule->op_count; id++) {
+    for (OpId id = 0; id < schedule->op_count; id++) {
         const Op *op = &schedule->ops[id];
-        RoleId role = schedule->blocks[op->block].role;
-        uint32_t bit = op->kind == OP_COLLECTIVE ? UINT32_C(1) << op->comm.group : 0;
-        if ((known[role] & bit) == bit) continue;
-        known[role] |= bit;
-        char place[SCHEDULE_TEXT_MAX];
-        good = check_role_in_family(schedule, role, op->comm.group, err) ||
-               err_prefix(err, "%s", schedule_check_place(schedule, id, place));
+        if (op->kind == OP_COLLECTIVE)
+            pairs[count++] = (Membership){schedule->blocks[op->block].role, op->comm.group, id};
     }
-    arena_free(&arena);
+    qsort(pairs, count, sizeof *pairs, compare_memberships);
+    for (uint32_t i = 0; good && i < count; i++) {
+        bool known =
+            i > 0 && pairs[i].role == pairs[i - 1].role && pairs[i].family == pairs[i - 1].family;
+        char place[SCHEDULE_TEXT_MAX];
+        good = known || check_role_in_family(schedule, pairs[i].role, pairs[i].family, err) ||
+               err_prefix(err, "%s", schedule_check_place(schedule, pairs[i].op, place));
+    }
+    mem_free(pairs);
     return good;
 }
 

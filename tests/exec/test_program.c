@@ -12,13 +12,14 @@
 
 // A file in a folder of its own, which the test removes.
 typedef struct TemporaryFile {
-    char folder[32], path[64];
+    char folder[200], path[256];
 } TemporaryFile;
 
 static void write_schedule(const Schedule *schedule, TemporaryFile *file) {
     Text text = {0};
     Err err = {0};
-    strcpy(file->folder, "/tmp/moesim-test-XXXXXX");
+    const char *base = getenv("TMPDIR");
+    snprintf(file->folder, sizeof file->folder, "%s/moesim-XXXXXX", base != NULL ? base : "/tmp");
     assert_non_null(mkdtemp(file->folder));
     snprintf(file->path, sizeof file->path, "%s/s.json", file->folder);
     schedule_write(schedule, &text);
@@ -32,7 +33,7 @@ static void remove_file(const TemporaryFile *file) {
 }
 
 static bool start(const char *const *words, int count, Text *out, Err *err) {
-    char copies[8][64];
+    char copies[8][256];
     char *argv[9] = {NULL};
     for (int i = 0; i < count; i++) {
         snprintf(copies[i], sizeof copies[i], "%s", words[i]);

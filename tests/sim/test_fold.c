@@ -91,7 +91,8 @@ static void test_fold_digits(void **state) {
 // the whole is a conflict.
 static void test_fold_orbits_are_equal_apart_or_in_conflict(void **state) {
     (void)state;
-    LinkOrbit low = {.base = 4, .digit_count = 1, .depends = {FOLD_SOURCE}, .sets = {{0, 4, 4, 1}}};
+    LinkOrbit low = {
+        .base = 4, .planes = 1, .digit_count = 1, .depends = {FOLD_SOURCE}, .sets = {{0, 4, 4, 1}}};
     LinkOrbit high = low, whole = low, other = low;
     high.sets[0].first = 4;
     whole.sets[0].count = 8;
