@@ -44,6 +44,7 @@ typedef struct Meeting {
     uint32_t step, repeats_left, pending;
     uint32_t first_tag;
     uint32_t delivered, received; // SEND: instances that came, that were taken
+    uint64_t ahead;               // SEND: receives that do not wait: lag passes of them
     MeetingPhase phase;
     Time fixed_ps, step_ps, hardware_ps; // parts of the present latency, for the account
 } Meeting;

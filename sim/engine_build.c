@@ -124,6 +124,16 @@ static bool build_collective(Sim *sim, Submission *submission, const OpId *ops, 
     return true;
 }
 
+static uint64_t instances_per_pass(const Schedule *schedule, OpId op) {
+    const Role *role = &schedule->roles[role_of_op(schedule, op)];
+    uint64_t instances = 0;
+    for (uint32_t i = 0; i < role->segment_count; i++) {
+        const Segment *segment = &schedule->segments[role->first_segment + i];
+        if (segment->block == schedule->ops[op].block) instances += segment->repeat;
+    }
+    return instances;
+}
+
 static bool build_send(Sim *sim, Submission *submission, OpId op, uint32_t index,
                        uint32_t *capacity, Err *err) {
     const Schedule *schedule = submission->schedule;
@@ -138,10 +148,13 @@ static bool build_send(Sim *sim, Submission *submission, OpId op, uint32_t index
         .op = op};
     meeting->participants[1] = (Participant){
         .member = is_folded ? to : schedule_rank_at(&schedule->roles[to].ranks, index)};
-    for (OpId o = 0; o < schedule->op_count; o++)
-        if (schedule->ops[o].kind == OP_RECV &&
-            schedule->ops[o].comm.channel == schedule->ops[op].comm.channel)
-            meeting->participants[1].op = o;
+    for (OpId o = 0; o < schedule->op_count; o++) {
+        const Comm *comm = &schedule->ops[o].comm;
+        if (schedule->ops[o].kind != OP_RECV || comm->channel != schedule->ops[op].comm.channel)
+            continue;
+        meeting->participants[1].op = o;
+        meeting->ahead = comm->lag * instances_per_pass(schedule, o);
+    }
     if (!traffic_send(&submission->traffic, op, index, &meeting->traffic, err)) return false;
     own_tags(sim, submission, meeting);
     return true;

@@ -108,15 +108,16 @@ static void enter_send(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
 }
 
 // A receive needs the instance of `lag` passes earlier; before that the data is there already.
-static bool has_come(const Submission *submission, const Meeting *meeting, OpId receive) {
-    uint32_t lag = submission->schedule->ops[receive].comm.lag;
-    return meeting->received < lag || meeting->delivered > meeting->received - lag;
+// Sends run ahead of receives: their data waits in the receiver's buffer.
+static bool has_come(const Meeting *meeting) {
+    return meeting->received < meeting->ahead ||
+           meeting->delivered > meeting->received - meeting->ahead;
 }
 
 static void enter_receive(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
     Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
-    if (!has_come(submission, meeting, stream->op)) {
+    if (!has_come(meeting)) {
         meeting->participants[1].is_in = true;
         return;
     }
@@ -258,7 +259,7 @@ static void deliver(Sim *sim, uint32_t s, Meeting *meeting) {
     sender->is_in = false;
     post(sim, EVENT_PASSED, s, sender->member, submission->schedule->ops[sender->op].stream,
          sim->now);
-    if (!receiver->is_in || !has_come(submission, meeting, receiver->op)) return;
+    if (!receiver->is_in || !has_come(meeting)) return;
     receiver->is_in = false;
     meeting->received++;
     post(sim, EVENT_PASSED, s, receiver->member, submission->schedule->ops[receiver->op].stream,

@@ -55,6 +55,8 @@ typedef struct DeviceCatalogue {
 
 bool device_load(DeviceCatalogue *out, Err *err); // topologies/devices/*.json of the shipped data
 bool device_read(const char *path, DeviceCatalogue *out, Err *err);
+bool device_parse(const char *name, const char *bytes, size_t count, DeviceCatalogue *out,
+                  Err *err); // JSON in memory
 void device_free(DeviceCatalogue *catalogue);
 
 // By name, ignoring case; aliases ("H100" for "H100 SXM") are data. NULL when unknown.

@@ -8,12 +8,9 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "model/base/mem.h"
-
 #define PS_PER_US INT64_C(1000000)
 
 void timeline_free(Timeline *timeline) {
-    mem_free(timeline->spans);
     arena_free(&timeline->arena);
     *timeline = (Timeline){0};
 }

@@ -48,12 +48,13 @@ typedef struct TimeShare {
     Time latency_ps;            // hardware latency of exposed transfers
 } TimeShare;
 
+// All arrays are the arena's.
 typedef struct Timeline {
     Arena arena;
     const char *maker; // "simulator"
     Digest schedule, shape, load, fabric, calibration;
     Time end_ps;
-    Span *spans; // NULL unless asked for; heap (mem_grow), all else is the arena's
+    Span *spans; // NULL unless asked for
     uint64_t span_count;
     OpTotal *totals; // [member_count][op_count], row-major
     uint32_t member_count, op_count;

@@ -11,6 +11,7 @@
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank_show.h"
+#include "sim/search/space_fit.h"
 
 #define PS                   1e-12 // seconds in a picosecond
 #define PS_PER_SECOND_DOUBLE 1e12
@@ -83,6 +84,23 @@ static const Role *role_of(const EvaluatePhase *phase, uint32_t member) {
     return &schedule->roles[phase->timeline.folded ? member : schedule_role_of(schedule, member)];
 }
 
+// What a communication moves, or a computation reads and writes.
+static uint64_t op_bytes(const EvaluatePhase *phase, OpId id, const OpTotal *total) {
+    const Op *op = &phase->schedule.ops[id];
+    switch (op->kind) {
+    case OP_SEND:
+    case OP_RECV:
+    case OP_COLLECTIVE: return extent_value(&op->comm.bytes, &phase->shape);
+    case OP_GEMM:
+    case OP_GROUPED_GEMM:
+    case OP_ATTENTION:
+    case OP_MEMORY:
+    case OP_COPY:
+    case OP_KIND_COUNT: break;
+    }
+    return total->price.bytes;
+}
+
 static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal *classes) {
     const Timeline *timeline = &phase->timeline;
     double passes = role_of(phase, member)->passes;
@@ -94,7 +112,7 @@ static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal 
         c->bound_s += (double)total->bound_ps * PS / passes;
         c->exposed_s += (double)total->exposed_ps * PS / passes;
         c->flop += instances * (double)total->price.flop;
-        c->bytes += instances * (double)total->bytes;
+        c->bytes += instances * (double)op_bytes(phase, op, total);
     }
 }
 
@@ -110,11 +128,19 @@ static void add_class(Table *table, const char *name, const ClassTotal *c, doubl
     table_cell(table, c->exposed_s > 0 ? seconds_text(c->exposed_s, text) : "");
 }
 
+// From one pass to the next; with one pass, all of it.
+static double pass_seconds(const Timeline *timeline) {
+    uint32_t last = timeline->round_count - 1;
+    Time before_ps = last > 0 ? timeline->round_ps[last - 1] : 0;
+    return (double)(timeline->round_ps[last] - before_ps) * PS;
+}
+
 static void show_classes(const Step *step, Text *out) {
+    double seconds = pass_seconds(&step->phase->timeline);
     ClassTotal classes[OP_CLASS_COUNT] = {0}, sum = {0};
     uint32_t member = busiest_member(&step->phase->timeline);
     add_classes(step->phase, member, classes);
-    static const char *const headers[] = {"class",    "time",  "of the step", "bound",
+    static const char *const headers[] = {"class",    "time",  "of the pass", "bound",
                                           "roofline", "Gflop", "bytes",       "exposed"};
     Table table = {0};
     table_column(&table, headers[0], TABLE_LEFT);
@@ -122,14 +148,14 @@ static void show_classes(const Step *step, Text *out) {
         table_column(&table, headers[i], TABLE_RIGHT);
     for (uint32_t i = 0; i < OP_CLASS_COUNT; i++) {
         if (classes[i].busy_s <= 0) continue;
-        add_class(&table, schedule_class_names[i], &classes[i], step->seconds);
+        add_class(&table, schedule_class_names[i], &classes[i], seconds);
         sum.busy_s += classes[i].busy_s;
         sum.bound_s += classes[i].bound_s;
         sum.exposed_s += classes[i].exposed_s;
         sum.flop += classes[i].flop;
         sum.bytes += classes[i].bytes;
     }
-    add_class(&table, "all streams", &sum, step->seconds);
+    add_class(&table, "all streams", &sum, seconds);
     text_addf(
         out, "\none pass of %s, the busiest of %u; exposed: communication while nothing computes\n",
         role_of(step->phase, member)->name, step->phase->timeline.member_count);
@@ -168,22 +194,16 @@ static void show_links(const Step *step, Text *out) {
 
 // ---- Memory
 
-static uint64_t peak_buffers_B(const EvaluatePhase *phase) {
-    uint64_t peak = 0;
-    for (RoleId role = 0; role < phase->schedule.role_count; role++) {
-        uint64_t bytes = schedule_peak_B(&phase->schedule, role, &phase->shape);
-        if (bytes > peak) peak = bytes;
-    }
-    return peak;
-}
-
-static void find_memory(const Inputs *inputs, const PlanFile *file, const Evaluation *evaluation,
-                        MemoryUse *out) {
-    uint64_t prefill_B = peak_buffers_B(&evaluation->prefill_phase);
-    uint64_t decode_B = peak_buffers_B(&evaluation->decode_phase);
-    memory_use(&file->plan, 0, &inputs->arch, inputs->device, &inputs->scenario,
-               inputs->sequences * file->plan.pools[0].micro_batches,
-               prefill_B > decode_B ? prefill_B : decode_B, out);
+// The same reckoning as rank's; a plan that was edited may not fit, which is said.
+static bool find_memory(const Inputs *inputs, const PlanFile *file, MemoryUse *use, Text *out) {
+    FitInput input = {.arch = &inputs->arch,
+                      .device = inputs->device,
+                      .scenario = &inputs->scenario,
+                      .sequences = inputs->sequences};
+    Err reason = {0};
+    if (space_fit_full(&input, &file->plan, use, &reason) == NULL) return true;
+    text_addf(out, "\ndoes not fit: %s\n", reason.text);
+    return false;
 }
 
 static void show_memory(const MemoryUse *use, Text *out) {
@@ -278,8 +298,7 @@ static void show(const CliArgs *args, const Inputs *inputs, const PlanFile *file
     show_classes(&step, out);
     show_links(&step, out);
     MemoryUse use;
-    find_memory(inputs, file, evaluation, &use);
-    show_memory(&use, out);
+    if (find_memory(inputs, file, &use, out)) show_memory(&use, out);
     show_constants(&evaluation->cycle, &inputs->calib, out);
 }
 

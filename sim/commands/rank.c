@@ -1,7 +1,7 @@
 // The command rank: reads, ranks, prints, saves.
 #include "sim/commands/rank.h"
 
-#include <stdio.h>
+#include <assert.h>
 
 #include "model/base/file.h"
 #include "sim/commands/inputs.h"
@@ -21,19 +21,15 @@ static bool check_args(const CliArgs *args, Err *err) {
     return true;
 }
 
-// Ledger rows by how little would have to change: a limit, data, memory, the engine, the model.
+// By how little would have to change: a limit, data, the machine, the engine, the model.
 static const LedgerRow *nearest_miss(const Space *space) {
     static const LedgerKind order[] = {LEDGER_MISSES_LIMIT, LEDGER_NO_DATA, LEDGER_NOT_FIT,
-                                       LEDGER_ENGINE, LEDGER_ILLEGAL};
-    const LedgerRow *best = NULL;
-    for (size_t k = 0; best == NULL && k < sizeof order / sizeof *order; k++) {
-        for (uint32_t i = 0; i < space->ledger_count; i++) {
-            const LedgerRow *row = &space->ledger[i];
-            if (row->kind != order[k]) continue;
-            if (best == NULL || row->miss < best->miss) best = row;
-        }
-    }
-    return best;
+                                       LEDGER_SKIPPED,      LEDGER_ENGINE,  LEDGER_ILLEGAL};
+    static_assert(sizeof order / sizeof *order == LEDGER_KIND_COUNT, "every kind has its turn");
+    const LedgerRow *row = NULL;
+    for (size_t i = 0; row == NULL && i < LEDGER_KIND_COUNT; i++)
+        row = space_nearest(space, order[i]);
+    return row;
 }
 
 static void tell_infeasible(const Space *space) {

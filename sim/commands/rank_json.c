@@ -121,6 +121,7 @@ static void write_row(JsonWriter *w, const RankRow *row, uint32_t number) {
     write_pool(w, &row->plan.pools[0]);
     jsonw_u64(w, "sequences_per_rank_and_micro_batch", row->sequences);
     saved_write_figures(w, &row->evaluation);
+    jsonw_string(w, "note", row->note);
     jsonw_bool(w, "ties_with_best", row->ties);
     jsonw_double(w, "ratio_to_best_low", row->ratio_low);
     jsonw_double(w, "ratio_to_best_high", row->ratio_high);

@@ -21,9 +21,11 @@ static const char *mark(const Scenario *scenario, ScenarioField field) {
 
 static void show_model(const Inputs *in, Text *out) {
     char parameters[OUTPUT_NUMBER_MAX], weights[UNITS_TEXT_MAX];
-    text_addf(out, "model      %s%s: %s G parameters, %s checkpoint\n", in->arch.name,
+    double billions = (double)in->arch.totals.parameters / 1e9;
+    bool large = billions >= 1000;
+    text_addf(out, "model      %s%s: %s %s parameters, %s checkpoint\n", in->arch.name,
               mark(&in->scenario, SCENARIO_MODEL),
-              output_number((double)in->arch.totals.parameters / 1e9, parameters),
+              output_number(large ? billions / 1000 : billions, parameters), large ? "T" : "G",
               units_format_bytes(in->arch.totals.checkpoint_B, weights));
     for (uint32_t i = 0; i < in->arch.note_count; i++)
         text_addf(out, "           %s\n", in->arch.notes[i]);
@@ -169,6 +171,12 @@ static void show_table(const Ranking *ranking, uint32_t plans, Text *out) {
     text_add_char(out, '\n');
 }
 
+static void show_notes(const Ranking *ranking, uint32_t plans, Text *out) {
+    for (uint32_t i = 0; i < plans; i++)
+        if (*ranking->rows[i].note != '\0')
+            text_addf(out, "plan %u: %s\n", i + 1, ranking->rows[i].note);
+}
+
 static void show_meaning(const Inputs *in, Text *out) {
     const Scenario *s = &in->scenario;
     text_addf(out,
@@ -209,6 +217,7 @@ void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans
     text_add_char(out, '\n');
     show_headline(inputs, ranking, out);
     show_table(ranking, plans, out);
+    show_notes(ranking, plans, out);
     if (plans > 0) show_meaning(inputs, out);
     show_ledger(&ranking->space, out);
     text_addf(out, "\n%u plans considered, %u simulated, %u feasible, %u shown\n",

@@ -49,10 +49,6 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-static uint64_t divide_up(uint64_t a, uint64_t b) {
-    return a / b + (a % b != 0);
-}
-
 // ---- One step
 
 // Work of one pass of a member by its longest stream: nothing on a stream runs beside itself.
@@ -200,29 +196,28 @@ static bool run_packed(Run *run, uint64_t prompts, StepTime *step, Err *err) {
     return simulate_step(run, &shape, NULL, step, err);
 }
 
-// Prefill of all sequences of an attention-DP rank, as many prompts in a step as a chunk holds.
+// Adds `steps` steps with `prompts` whole prompts each to the refill.
+static bool add_packed(Run *run, uint64_t prompts, uint64_t steps, const PromptTime *prompt,
+                       double *intervals, Err *err) {
+    StepTime step = {.interval = prompt->intervals, .parts = prompt->parts};
+    if (prompts > 1 && !run_packed(run, prompts, &step, err)) return false;
+    *intervals += (double)steps * step.interval;
+    add_parts(&run->evaluation->prefill, (double)steps, &step.parts);
+    return true;
+}
+
+// Prefill of all sequences of an attention-DP rank, as many prompts in a step as a chunk holds; a
+// prompt alone is known.
 static bool run_refill(Run *run, const PromptTime *prompt, uint64_t sequences, Err *err) {
     const Scenario *scenario = run->input->scenario;
-    Evaluation *out = run->evaluation;
     uint64_t prompts = scenario->prefill_chunk / scenario->isl;
-    double intervals = 0;
     if (prompts > sequences) prompts = sequences;
-    if (prompts <= 1) {
-        intervals = (double)sequences * prompt->intervals;
-        add_parts(&out->prefill, (double)sequences, &prompt->parts);
-    } else {
-        StepTime step;
-        if (!run_packed(run, prompts, &step, err)) return false;
-        uint64_t steps = sequences / prompts, rest = sequences % prompts;
-        intervals = (double)steps * step.interval;
-        add_parts(&out->prefill, (double)steps, &step.parts);
-        if (rest > 0) {
-            if (!run_packed(run, rest, &step, err)) return false;
-            intervals += step.interval;
-            add_parts(&out->prefill, 1, &step.parts);
-        }
-    }
-    out->prefill_ps = num_round(intervals);
+    if (prompts == 0) prompts = 1;
+    uint64_t steps = sequences / prompts, rest = sequences % prompts;
+    double intervals = 0;
+    if (!add_packed(run, prompts, steps, prompt, &intervals, err)) return false;
+    if (rest > 0 && !add_packed(run, rest, 1, prompt, &intervals, err)) return false;
+    run->evaluation->prefill_ps = num_round(intervals);
     return true;
 }
 
@@ -328,12 +323,6 @@ void evaluate_free(Evaluation *evaluation) {
     free_phase(&evaluation->prefill_phase);
     free_phase(&evaluation->decode_phase);
     *evaluation = (Evaluation){0};
-}
-
-uint64_t evaluate_sequences(const Plan *plan, const Scenario *scenario) {
-    const Pool *pool = &plan->pools[0];
-    uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
-    return divide_up(scenario->concurrency, slots);
 }
 
 // ---- Draws

@@ -74,9 +74,6 @@ bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequen
                    Evaluation *out, Err *err);
 void evaluate_free(Evaluation *evaluation);
 
-// Sequences per attention-DP rank and micro-batch that serve the concurrency, rounded up.
-uint64_t evaluate_sequences(const Plan *plan, const Scenario *scenario);
-
 // Factors of one draw of all constants, the same for every plan; waiting and latency keep 1.
 void evaluate_draw(const Calib *calib, uint64_t seed, uint32_t draw, EvaluateParts *factors);
 

@@ -92,6 +92,7 @@ static void add_row(Ranking *ranking, const Candidate *candidate, const Evaluati
     ranking->rows[ranking->row_count++] = (RankRow){.plan = candidate->plan,
                                                     .memory = candidate->memory,
                                                     .sequences = candidate->sequences,
+                                                    .note = candidate->note,
                                                     .evaluation = *evaluation};
 }
 

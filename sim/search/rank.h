@@ -12,6 +12,7 @@ typedef struct RankRow {
     Plan plan;
     MemoryUse memory;
     uint64_t sequences; // per attention-DP rank and micro-batch
+    const char *note;   // what the user should know of it, "" for nothing
     Evaluation evaluation;
     double ratio_low, ratio_high; // 95 % interval of (this plan's tok/s/GPU) / (the leader's)
     bool ties; // 1 lies inside it; the leader is marked when another plan ties with it

@@ -19,7 +19,7 @@ static void fill_numbers(void *context, BufferId buffer, uint32_t rank, uint8_t 
                          uint64_t count) {
     (void)context;
     (void)rank;
-    float value = buffer % 2 == 1 ? 1 : 0; // tokens are 0, numbers 1
+    float value = buffer % 2 == 1 ? 1.0F : 0.0F; // tokens are 0, numbers 1
     memcpy(bytes, &value, count);
 }
 

@@ -111,10 +111,7 @@ static void test_fabric_h100_cluster_fills_its_switches(void **state) {
 
 // From each vertex all links are found once, with the far end that fabric_link gives; the reverse
 // link is id ^ 1. Every id is found.
-static void check_numbering(const char *name) {
-    Machine machine;
-    machine_open(&machine, name);
-    const Fabric *fabric = &machine.fabric;
+static void check_numbering(const Fabric *fabric) {
     unsigned char *seen = mem_alloc(fabric->link_count, 1);
     for (VertexId vertex = 0; vertex < fabric->vertex_count; vertex++) {
         uint64_t cursor = 0;
@@ -128,20 +125,50 @@ static void check_numbering(const char *name) {
             seen[id] = 1;
         }
     }
-    for (LinkId id = 0; id < fabric->link_count; id++) {
-        if (seen[id] == 0) fail_msg("%s: link %u is not found", name, id);
-    }
+    for (LinkId id = 0; id < fabric->link_count; id++) assert_int_equal(seen[id], 1);
     mem_free(seen);
-    machine_close(&machine);
 }
 
 static void test_fabric_links_are_numbered_without_holes(void **state) {
     (void)state;
-    check_numbering("nvl72");
-    check_numbering("hgx-h100-cluster");
-    check_numbering("nvl72-cluster");
-    check_numbering("ring:7,1GB/s");
-    check_numbering("mesh:9,1GB/s");
+    static const char *const names[] = {"nvl72", "hgx-h100-cluster", "nvl72-cluster",
+                                        "ring:7,1GB/s", "mesh:9,1GB/s"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        Machine machine;
+        machine_open(&machine, names[i]);
+        check_numbering(&machine.fabric);
+        machine_close(&machine);
+    }
+}
+
+// Two letters in one index: GPU j of node i has port 2 i + j of 6, and the ports have one hub.
+static void test_fabric_two_letters_are_followed_back(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"x\", \"machine\": \"m\", "
+        "\"templates\": {\n"
+        "\"node\": {\"parts\": {" MACHINE_PART(
+            "gpu", "gpu", 2) "}},\n"
+                             "\"m\": {\"parts\": {\"node\": {\"template\": \"node\", \"count\": "
+                             "3},\n" MACHINE_PART("port", "switch", 6) ", " MACHINE_PART(
+                                 "hub", "switch",
+                                 1) "},\n"
+                                    "\"links\": [" MACHINE_LINK(
+                                        "node[i].gpu[j]", "port[i*2+j]", "ib", 1,
+                                        "50 GB/s") ",\n" MACHINE_LINK("port[*]", "hub", "ib", 1,
+                                                                      "50 GB/s") "]}}}";
+    Machine machine;
+    machine_parse(&machine, json);
+    check_numbering(&machine.fabric);
+    for (VertexId gpu = 0; gpu < 6; gpu++) {
+        uint64_t cursor = 0;
+        LinkId id;
+        char want[16];
+        assert_true(fabric_next_link(&machine.fabric, gpu, &cursor, &id));
+        snprintf(want, sizeof want, "port[%u]", gpu);
+        check_name(&machine.fabric, fabric_link(&machine.fabric, id).to, want);
+    }
+    machine_close(&machine);
 }
 
 static uint32_t count_links(const char *parts, const char *links) {
@@ -158,6 +185,7 @@ static uint32_t count_links(const char *parts, const char *links) {
         }
     }
     assert_int_equal(found, fabric->link_count);
+    check_numbering(fabric);
     machine_close(&machine);
     return found / 2;
 }
@@ -241,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_fabric_expressions_stay_inside_their_template),
         cmocka_unit_test(test_fabric_h100_cluster_fills_its_switches),
         cmocka_unit_test(test_fabric_links_are_numbered_without_holes),
+        cmocka_unit_test(test_fabric_two_letters_are_followed_back),
         cmocka_unit_test(test_fabric_patterns_lay_the_links_that_they_name),
         cmocka_unit_test(test_fabric_makes_a_torus_from_three_rules),
         cmocka_unit_test(test_fabric_memory_does_not_grow_with_gpus),

@@ -50,8 +50,7 @@ static void build(Example *example) {
     const Span spans[] = {
         {0, 0, 0, 0, 0, 1500000}, {1, 1, 0, 0, 1500000, 2000000}, {2, 1, 0, 0, 2000000, 4000001}};
     timeline->span_count = 3;
-    timeline->spans = mem_alloc(3, sizeof *spans);
-    memcpy(timeline->spans, spans, sizeof spans);
+    timeline->spans = arena_copy(&timeline->arena, spans, 3, sizeof *spans);
 }
 
 static void release(Example *example) {

@@ -3,6 +3,7 @@
 
 #include "model/plan/load.h"
 #include "model/plan/lower.h"
+#include "sim/search/space.h"
 #include "tests/sim/small_machine.h"
 
 #define PS 1e-12
@@ -34,7 +35,7 @@ static Evaluation evaluate(const SmallMachine *machine, const Plan *plan) {
     EvaluateInput input = small_machine_input(machine);
     Evaluation evaluation;
     Err err = {0};
-    uint64_t sequences = evaluate_sequences(plan, &machine->scenario);
+    uint64_t sequences = space_sequences(&plan->pools[0], machine->scenario.concurrency);
     check_ok(evaluate_plan(&input, plan, sequences, &evaluation, &err), &err);
     return evaluation;
 }
@@ -58,17 +59,6 @@ static void test_evaluate_draws_scale_each_part_and_the_waiting(void **state) {
     check_close(evaluate_drawn_cycle_s(&evaluation, &factors), 10, 1e-15);
     factors.part_s[CALIB_MEMORY] = 1.5;
     check_close(evaluate_drawn_cycle_s(&evaluation, &factors), 13.75, 1e-15);
-}
-
-// 100 requests over 1 replica x 4 dp x 2 micro-batches = 8 places: 12.5, so 13 in the fullest.
-static void test_evaluate_sequences_rounds_up(void **state) {
-    (void)state;
-    Scenario scenario;
-    scenario_init(&scenario);
-    scenario.concurrency = 100;
-    Plan plan = make_plan(1, 2, 4);
-    assert_int_equal(evaluate_sequences(&plan, &scenario), 13);
-    scenario_free(&scenario);
 }
 
 // No time is below its bound, and the parts of a time add up to it (to 1e-9: a share is rounded per
@@ -194,7 +184,6 @@ static void test_evaluate_is_repeatable(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evaluate_draws_scale_each_part_and_the_waiting),
-        cmocka_unit_test(test_evaluate_sequences_rounds_up),
         cmocka_unit_test(test_evaluate_bounds_and_parts),
         cmocka_unit_test(test_evaluate_counts_real_requests_and_all_gpus),
         cmocka_unit_test(test_evaluate_interpolates_between_chunks),
