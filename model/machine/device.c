@@ -229,13 +229,9 @@ static bool read_root(JsonNode root, List *list, Err *err) {
     return json_finish(root, err);
 }
 
-static bool add_json(List *list, const Json *json, Err *err) {
-    return read_root(json_root(json), list, err);
-}
-
 static bool add_file(List *list, const char *path, Err *err) {
     Json json = {0};
-    bool done = json_read(path, &json, err) && add_json(list, &json, err);
+    bool done = json_read(path, &json, err) && read_root(json_root(&json), list, err);
     json_free(&json);
     return done;
 }
@@ -286,7 +282,8 @@ bool device_parse(const char *name, const char *bytes, size_t count, DeviceCatal
     DeviceCatalogue catalogue = {0};
     List list = {.catalogue = &catalogue};
     Json json = {0};
-    bool done = json_parse(name, bytes, count, &json, err) && add_json(&list, &json, err);
+    bool done =
+        json_parse(name, bytes, count, &json, err) && read_root(json_root(&json), &list, err);
     json_free(&json);
     if (!done) {
         drop(&list);

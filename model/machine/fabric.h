@@ -67,10 +67,12 @@ typedef struct Route {
 
 // How GPUs are arranged as far as routes can tell: a GPU index is a mixed-radix number (most
 // significant digit first), and the route of a pair depends, up to renaming of parts, only on which
-// digits differ. `uniform` is false when that does not hold (a ring, mixed GPUs, holes) or could
-// not be shown; then each pair is its own case and the digits are those of the templates
-// ({gpu_count} when there are several classes of GPUs). Digits that no route can tell apart are
-// merged: one NVL72 is {72}, a cluster of 4 units of 32 nodes of 8 GPUs on rails is {4, 32, 8}.
+// digits differ; each link of it is the same for all values of a digit of an endpoint or another
+// for each value. `uniform` is false when that does not hold (a ring, mixed GPUs, pairs of GPUs
+// that share a NIC without a template of their own) or could not be shown; then each pair is its
+// own case and the digits are those of the templates ({gpu_count} when there are several classes of
+// GPUs). Digits that no route can tell apart are merged: one NVL72 is {72}, a cluster of 4 units of
+// 32 nodes of 8 GPUs on rails is {4, 32, 8}.
 typedef struct FabricShape {
     bool uniform;
     uint32_t digit_count;

@@ -8,13 +8,14 @@
 // numbers per broken level, covers all pairs.
 //
 // Invariant: shape.uniform is set only when the routes of all those cases depend on nothing but
-// which digits differ.
+// which digits differ, and their links follow the digits (fabric_follow.h).
 #include "model/machine/fabric_shape.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/hash.h"
+#include "model/machine/fabric_follow.h"
 #include "model/machine/fabric_rule.h"
 
 #define CASES_MAX  1024                // routes that are tried before a machine counts as irregular
@@ -126,9 +127,10 @@ uint32_t fabric_shape_symmetric(const Fabric *fabric) {
 // digits look like.
 typedef struct Cases {
     uint32_t count;
-    uint32_t level[FABRIC_DIGITS_MAX]; // of the GPU class
+    uint32_t level[FABRIC_DIGITS_MAX]; // of the GPU class; the outermost one of joined levels
     uint32_t size[FABRIC_DIGITS_MAX];
     bool is_symmetric[FABRIC_DIGITS_MAX];
+    uint32_t symmetric;                  // levels
     Digest seen[1 << FABRIC_DIGITS_MAX]; // by the set of digits that differ; 0 when not seen
     bool is_scale_up[1 << FABRIC_DIGITS_MAX];
     uint32_t total; // pairs to try, at most CASES_MAX
@@ -138,6 +140,7 @@ static bool list_cases(const Fabric *fabric, Cases *cases) {
     const VertexClass *gpus = &fabric->classes[0];
     uint32_t symmetric = fabric_shape_symmetric(fabric);
     uint64_t total = 1;
+    cases->symmetric = symmetric;
     for (uint32_t i = 0; i < gpus->digit_count; i++) {
         if (gpus->shape[i] == 1) continue;
         uint32_t k = cases->count++;
@@ -262,12 +265,26 @@ static void join_digits(Cases *cases, uint32_t k) {
     memcpy(cases->seen, joined, sizeof joined);
     cases->size[k] *= cases->size[k + 1];
     cases->count--;
-    for (uint32_t i = k + 1; i < cases->count; i++) cases->size[i] = cases->size[i + 1];
+    for (uint32_t i = k + 1; i < cases->count; i++) {
+        cases->size[i] = cases->size[i + 1];
+        cases->level[i] = cases->level[i + 1];
+    }
+}
+
+// Links follow the digits when digit k and k + 1 are one (FABRIC_NONE: as they are).
+static bool links_follow(const Fabric *fabric, const Cases *cases, uint32_t k) {
+    FabricDigits digits = {.symmetric = cases->symmetric};
+    for (uint32_t i = 0; i < cases->count; i++) {
+        uint32_t next = i + 1 < cases->count ? cases->level[i + 1] : fabric->classes[0].digit_count;
+        if (k == FABRIC_NONE || i != k + 1) digits.first[digits.count++] = cases->level[i];
+        digits.last[digits.count - 1] = next - 1;
+    }
+    return fabric_follow_holds(fabric, &digits);
 }
 
 static void set_shape(Fabric *fabric, Cases *cases) {
     for (uint32_t k = 0; k + 1 < cases->count;) {
-        if (can_join(cases, k)) {
+        if (can_join(cases, k) && links_follow(fabric, cases, k)) {
             join_digits(cases, k);
             k = 0;
         } else {
@@ -355,6 +372,8 @@ bool fabric_shape_find(Fabric *fabric, Err *err) {
     Finding finding = FOUND_IRREGULAR;
     bool is_one_class = fabric->classes[0].count == fabric->gpu_count;
     if (is_one_class && list_cases(fabric, &cases)) finding = try_cases(fabric, &cases, err);
+    if (finding == FOUND_UNIFORM && !links_follow(fabric, &cases, FABRIC_NONE))
+        finding = FOUND_IRREGULAR;
     switch (finding) {
     case FOUND_UNIFORM:
         fabric->domain_size = domain_of(&cases);

@@ -12,8 +12,9 @@
 #include "model/base/json.h"
 #include "sim/commands/saved.h"
 
-#define DEFAULT_SCENARIO "chat.json"
-#define DEFAULT_CALIB    "topologies/calibrations/default.json"
+#define DEFAULT_SCENARIO  "chat.json"
+#define MICRO_BATCHES_MAX 1024 // far more than a pipeline has stages; a bound for edited plans
+#define DEFAULT_CALIB     "topologies/calibrations/default.json"
 
 // ---- Files
 
@@ -198,6 +199,9 @@ static bool check_plan(const Inputs *in, const char *path, const Plan *plan, Err
     if (plan->pool_count != 1)
         return err_set(err, "%s: expected one pool, found %u", path, plan->pool_count);
     if (!plan_legal(plan, &in->arch, err)) return err_prefix(err, "%s", path);
+    if (plan->pools[0].micro_batches > MICRO_BATCHES_MAX)
+        return err_set(err, "%s: expected at most %d micro-batches, found %u", path,
+                       MICRO_BATCHES_MAX, plan->pools[0].micro_batches);
     uint64_t last = (uint64_t)plan->pools[0].first_gpu + plan_gpus(plan);
     if (last > in->fabric.gpu_count)
         return err_set(err, "%s: the plan uses %llu GPUs, the machine has %u", path,

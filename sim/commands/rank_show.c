@@ -96,6 +96,21 @@ void rank_show_inputs(const Inputs *in, Text *out) {
 
 // ---- Headline
 
+#define TIES_SHOWN 8 // more are counted, not listed
+
+static void show_ties(const Ranking *ranking, Text *out) {
+    text_addf(out, "; %u other plan%s with it", ranking->ties,
+              ranking->ties == 1 ? " ties" : "s tie");
+    if (ranking->ties > TIES_SHOWN) return;
+    const char *between = " (#";
+    for (uint32_t i = 1; i < ranking->row_count; i++) {
+        if (!ranking->rows[i].ties) continue;
+        text_addf(out, "%s%u", between, i + 1);
+        between = ", ";
+    }
+    text_add_char(out, ')');
+}
+
 static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
     if (ranking->row_count == 0) {
         text_addf(out, "no plan is feasible: %u considered, %u simulated\n",
@@ -110,8 +125,7 @@ static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
     text_addf(out, ", %.2fx the median of %u simulated plans",
               best->evaluation.tok_s_per_gpu / ranking->median_tok_s_per_gpu, ranking->simulated);
     if (ranking->ties > 0)
-        text_addf(out, "; %u other plan%s with it", ranking->ties,
-                  ranking->ties == 1 ? " ties" : "s tie");
+        show_ties(ranking, out);
     else if (ranking->row_count > 1)
         text_add(out, "; no other plan ties with it");
     text_add_char(out, '\n');

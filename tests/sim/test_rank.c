@@ -21,7 +21,7 @@ static uint32_t count_ledger(const Space *space, LedgerKind kind) {
 
 static uint32_t count_before_simulation(const Space *space) {
     return count_ledger(space, LEDGER_ILLEGAL) + count_ledger(space, LEDGER_NOT_FIT) +
-           count_ledger(space, LEDGER_ENGINE);
+           count_ledger(space, LEDGER_ENGINE) + count_ledger(space, LEDGER_SKIPPED);
 }
 
 // Every plan considered is in a row, or in the ledger with a reason.

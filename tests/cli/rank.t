@@ -1,0 +1,163 @@
+# rank, simulate and explain on machines that are small enough to simulate every plan in a moment.
+
+# --- inputs, headline, table, meaning, ledger, counts
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 128 --concurrency 16 --top 1 >table; sed '/^best/,$d' table
+> machine    switch:4,450GB/s (switch:4,450GB/s): 4 x H100 SXM, 80.0 GB and 3.35 TB/s each
+> model      qwen3-30b-a3b: 30.5 G parameters, 61.1 GB checkpoint
+> workload   chat.json (no --scenario was given): ISL 1000, OSL 128, concurrency 16
+> engine     prefill chunk 8192 (default), KV cache in bf16 (default), memory fraction 0.900 (default)
+> limits     TTFT <= 2.00 s (default), TPOT <= 50.0 ms (default); plans over a limit are left out
+> price      $1.99 for a GPU and hour (device catalogue)
+> constants  default
+>
+
+# figures move with the constants and are checked elsewhere
+$ sed -n '/^best/,$p' table | sed -E 's/^best: .* on 4 of 4 GPUs: [0-9]+ (.*), [0-9.]+x (.*); .*/best: PLAN on 4 of 4 GPUs: N \1, Nx \2; .../; s/ +/ /g; s/^1 TP.*/1 .../'
+> best: PLAN on 4 of 4 GPUs: N tok/s/GPU, Nx the median of 22 simulated plans; ...
+>
+> # plan GPUs tok/s/GPU tok/s/user TTFT bound TPOT bound headroom bottleneck confidence tie
+> 1 ...
+>
+> closed loop of 16 equal requests: all are prefilled, then decode together at their mean context of 1064 tokens
+> tok/s/GPU counts output tokens over all 4 GPUs; TTFT is unloaded; nothing queues, so there are no percentiles
+> bound: roofline and narrowest links alone; = ties with the best (95 % of 200 draws of the constants, seed 42)
+>
+> plans not in the table because nearest miss
+>  2 engine refuses: all-to-all needs whole experts on each rank TP1 PP1 DP4 EP2 x1: all-to-all with moe_tp 2: all-to-all back ends of vLLM and SGLang hold whole experts
+>  2 not searched: moe_tp is neither 1 nor tp nor all ranks of a stage TP1 PP1 DP4 EP2 x1 gather: moe_tp 2 beside tp 1 and 4 ranks of a stage
+>
+> 26 plans considered, 22 simulated, 22 feasible, 1 shown
+
+# --- programs read keys with units
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format csv --top 2 | head -n 1
+> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
+
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format csv --top 2 | wc -l
+> 3
+
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format json --top 1 >one.json; grep -oE '"[A-Za-z_]+":' one.json | sort -u | paste -sd ' '
+> "assume": "bottleneck": "buffers": "calibration": "concurrency_requests": "confidence": "device": "device_catalogue_digest": "digest": "dp": "ep": "gpu_product": "gpus": "inputs": "isl_tok": "kind": "kv_format": "ledger": "machine": "median_output_tok_per_s_per_gpu": "memory_B": "memory_fraction": "micro_batches": "model": "moe_comm": "moe_tp": "moesim": "name": "nearest_miss": "nearest_plan": "note": "origins": "osl_tok": "output_tok_per_s": "output_tok_per_s_per_gpu": "output_tok_per_s_per_user": "plan": "plan_digest": "plans": "plans_considered": "plans_feasible": "plans_simulated": "plans_tied_with_best": "pp": "prefill_chunk_tok": "prefill_of_cycle_parts_s": "prefill_of_cycle_s": "price_usd_per_gpu_hour": "rank": "ratio_to_best_high": "ratio_to_best_low": "reason": "replicas": "requests_in_flight": "sequences_per_rank_and_micro_batch": "ties_with_best": "timelines_digest": "total": "tp": "tpot_limit_s": "tpot_lower_bound_s": "tpot_parts_s": "tpot_s": "ttft_limit_s": "ttft_lower_bound_s": "ttft_s": "usable": "usd_per_million_output_tok": "version": "weights": "workload":
+
+$ grep -E '"(digest|version|moesim|gpus|concurrency_requests|ttft_limit_s|isl_tok)"' one.json | sed -E 's/"[0-9a-f]{16}"/"DIGEST"/'
+>   "moesim": "ranking",
+>   "version": 1,
+>       "digest": "DIGEST"
+>     "gpus": 4,
+>       "digest": "DIGEST"
+>       "isl_tok": 4096,
+>       "concurrency_requests": 16,
+>       "ttft_limit_s": 2,
+>         "isl_tok": "default",
+>         "concurrency_requests": "option",
+>         "ttft_limit_s": "default",
+>       "digest": "DIGEST"
+>       "digest": "DIGEST"
+>       "gpus": 4,
+
+# --- the same inputs give the same bytes, whatever the locale
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format json --top 1 | cmp - one.json
+
+$ LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format json --top 1 | cmp - one.json
+
+# --- a saved plan comes out again, bit for bit
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format json --top 3 --save plans >three.json; cmp three.json plans/rank.json; ls plans
+> calibration.json
+> plan-001.json
+> plan-002.json
+> plan-003.json
+> qwen3-30b-a3b.json
+> rank.json
+> scenario.json
+> topology.json
+
+$ for plan in plans/plan-*.json; do moesim simulate $plan | tail -n 1; done
+> reproduced: yes
+> reproduced: yes
+> reproduced: yes
+
+$ moesim simulate plans/plan-001.json --format json | grep -E '"(moesim|reproduced|form)"'
+>   "moesim": "simulation",
+>     "form": "folded",
+>     "form": "folded",
+>   "reproduced": true
+
+$ for form in folded expanded; do moesim simulate plans/plan-001.json --form $form --format json | sed '/"form"/d' >$form.json; done; cmp folded.json expanded.json
+
+$ mkdir moved && cp plans/* moved && moesim simulate moved/plan-002.json | tail -n 1
+> reproduced: yes
+
+# a plan that was edited is another prediction
+$ sed 's/"requests_in_flight": 16/"requests_in_flight": 17/' plans/plan-001.json >plans/edited.json; moesim simulate plans/edited.json | tail -n 1; exit ${PIPESTATUS[0]}
+> reproduced: no
+! moesim: the saved prediction was not reproduced
+? 1
+
+# inputs that were changed are refused
+$ sed -i 's/"osl": [0-9]*/"osl": 99/' moved/scenario.json; moesim simulate moved/plan-001.json 2>&1 | sed -E 's/[0-9a-f]{16}/DIGEST/g'; exit ${PIPESTATUS[0]}
+> moesim: moved/scenario.json: digest DIGEST is not the DIGEST that the plan was made for
+? 2
+
+$ rm moved/topology.json; moesim explain moved/plan-001.json
+! moesim: moved/topology.json: no such file or folder
+? 2
+
+$ sed 's/"replicas": 1/"replicas": 9/' plans/plan-001.json >plans/large.json; moesim simulate plans/large.json
+! moesim: plans/large.json: the plan uses 36 GPUs, the machine has 4
+? 2
+
+# --- traces
+$ moesim simulate plans/plan-001.json --trace trace.json | tail -n 1; head -c 2 trace.json; tail -n 1 trace.json
+> reproduced: yes
+> [
+> ]
+
+$ moesim simulate plans/plan-001.json --phase prefill --trace - | grep -c '"ph":"X"' >count; test $(cat count) -gt 100
+
+$ moesim simulate plans/plan-001.json --trace ./plans
+! moesim: ./plans: cannot be written: is a directory, expected a file
+? 2
+
+# --- explain
+$ moesim explain plans/plan-001.json | grep -oE '^(time goes to|TPOT|class|all streams|links|memory of the fullest GPU|weights|kv cache|all|constant)  ' | sed 's/ *$//'
+> time goes to
+> TPOT
+> class
+> all streams
+> links
+> memory of the fullest GPU
+> weights
+> kv cache
+> all
+> constant
+
+# --- nothing is feasible: the ledger on stdout, the nearest miss on stderr, exit status 1
+$ moesim rank --topo hgx-h100 --model deepseek-v3.json --format csv
+> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
+! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
+? 1
+
+$ moesim rank --topo hgx-h100 --model deepseek-v3.json | sed -n '/^no plan/,$p'; exit ${PIPESTATUS[0]}
+> no plan is feasible: 70 considered, 0 simulated
+>
+> plans  not in the table because                                           nearest miss
+>    50  does not fit: weights exceed the memory of a GPU                   TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
+>    10  engine refuses: all-to-all needs whole experts on each rank        TP1 PP1 DP8 EP4 x1: all-to-all with moe_tp 2: all-to-all back ends of vLLM and SGLang hold whole experts
+>    10  not searched: moe_tp is neither 1 nor tp nor all ranks of a stage  TP1 PP1 DP8 EP2 x1 gather: moe_tp 4 beside tp 1 and 8 ranks of a stage
+>
+> 70 plans considered, 0 simulated, 0 feasible, 0 shown
+! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
+? 1
+
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --max-ttft 1us --format csv 2>&1 | sed -E 's/TTFT [0-9.]+ ms/TTFT N ms/; s/TP[0-9]+ .* x[0-9]+( gather)?:/PLAN:/'; exit ${PIPESTATUS[0]}
+> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
+> moesim: no plan is feasible; nearest miss: PLAN: TTFT N ms is over the limit of 1.00 us
+? 1
+
+# --- with neither --model nor --scenario the output says what was taken
+$ moesim rank --topo hgx-h100 | head -n 4; exit ${PIPESTATUS[0]}
+> machine    HGX H100, 8 GPUs (hgx-h100): 8 x H100 SXM, 80.0 GB and 3.35 TB/s each
+> model      kimi-k3 (default): 2.78 T parameters, 1.56 TB checkpoint
+> workload   chat.json (neither --model nor --scenario was given): ISL 4096 (default), OSL 1024 (default), concurrency 1024 (default)
+> engine     prefill chunk 8192 (default), KV cache in bf16 (default), memory fraction 0.900 (default)
+! moesim: no plan is feasible; nearest miss: TP2 PP4 DP1 EP1 x1: weights 1.57 TB over 8 GPUs: 198 GB on the fullest exceed the usable 72.0 GB by 126 GB per GPU
+? 1
