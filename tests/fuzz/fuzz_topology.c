@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // Larger inputs and machines only take longer.
 #define SIZE_MAX_B 2048
-#define PARTS_MAX  96
+#define PARTS_MAX  40
 
 static void check_routes(const Fabric *fabric) {
     Route route = {0};

@@ -149,18 +149,18 @@ static void test_fabric_route_other_rail_stripes_over_all_spines(void **state) {
     machine_close(&machine);
 }
 
-// Racks have no NVLink between them: out by C2C, CPU and NIC.
+// Racks have no NVLink between them: out by C2C, CPU and either NIC of the CPU.
 static void test_fabric_route_between_racks_goes_by_nics(void **state) {
     (void)state;
     Machine machine;
     Route route = {0};
     machine_open(&machine, "nvl72:2");
     find_route(&machine.fabric, 0, 72, &route);
-    check_first_path(
-        &machine.fabric, &route,
-        "rack[0].tray[0].gpu[0] rack[0].tray[0].cpu[0] rack[0].tray[0].nic[0] rack[0].leaf[0] "
-        "spine[0] "
-        "rack[1].leaf[0] rack[1].tray[0].nic[0] rack[1].tray[0].cpu[0] rack[1].tray[0].gpu[0]");
+    check_first_path(&machine.fabric, &route,
+                     "rack[0].tray[0].superchip[0].gpu[0] rack[0].tray[0].superchip[0].cpu "
+                     "rack[0].tray[0].superchip[0].nic[0] rack[0].rails[0].leaf[0] spine[0] "
+                     "rack[1].rails[0].leaf[0] rack[1].tray[0].superchip[0].nic[0] "
+                     "rack[1].tray[0].superchip[0].cpu rack[1].tray[0].superchip[0].gpu[0]");
     assert_int_equal(route.hops, 8);
     fabric_route_free(&route);
     machine_close(&machine);

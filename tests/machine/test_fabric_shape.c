@@ -30,8 +30,8 @@ static void test_fabric_shape_rail_cluster_has_unit_node_and_rail(void **state) 
     machine_open(&machine, "hgx-h100:4"); // one unit
     check_shape(&machine.fabric, 2, (uint32_t[]){4, 8});
     machine_close(&machine);
-    machine_open(&machine, "nvl72-cluster"); // a GPU reaches both rails of its CPU alike
-    check_shape(&machine.fabric, 2, (uint32_t[]){8, 72});
+    machine_open(&machine, "nvl72-cluster"); // 8 racks, 18 trays, 2 CPUs with their NICs, 2 GPUs
+    check_shape(&machine.fabric, 4, (uint32_t[]){8, 18, 2, 2});
     assert_int_equal(machine.fabric.domain_size, 72);
     machine_close(&machine);
 }
@@ -118,6 +118,55 @@ static void test_fabric_shape_one_odd_gpu_is_irregular(void **state) {
     machine_close(&machine);
 }
 
+// Two GPUs behind one NIC, `gpu[i]` to `nic[i/2]`: all routes between the nodes look alike, but
+// what the NIC carries is neither that of one GPU nor that of all four. With a template for the
+// pair, its GPUs are a digit of their own.
+static void test_fabric_shape_shared_nics_need_a_template(void **state) {
+    (void)state;
+#define NODES                                                                                      \
+    "\"m\": {\"parts\": {\"node\": {\"template\": \"node\", \"count\": 3}, "                       \
+    "\"leaf\": {\"kind\": \"switch\"}},\n"
+    static const char flat[] =
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"x\", \"machine\": \"m\", "
+        "\"templates\": {\n"
+        "\"node\": {\"parts\": {" MACHINE_PART("gpu", "gpu", 4) ", " MACHINE_PART(
+            "nic", "nic",
+            2) "},\n"
+               "\"links\": [" MACHINE_LINK(
+                   "gpu[*]", "gpu[*]", "nvlink", 1,
+                   "50 GB/s") ",\n" MACHINE_LINK("gpu[i]", "nic[i/2]", "pcie", 1,
+                                                 "63 GB/s") "]},\n" NODES
+                                                            "\"links\": [" MACHINE_LINK(
+                                                                "node[*].nic[*]", "leaf", "ib", 1,
+                                                                "50 GB/s") "]}}}";
+    static const char nested[] =
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"x\", \"machine\": \"m\", "
+        "\"templates\": {\n"
+        "\"pair\": {\"parts\": {" MACHINE_PART("gpu", "gpu", 2) ", " MACHINE_PART(
+            "nic", "nic", 1) "},\n"
+                             "\"links\": [" MACHINE_LINK(
+                                 "gpu[*]", "nic", "pcie", 1,
+                                 "63 GB/s") "]},\n"
+                                            "\"node\": {\"parts\": {\"pair\": {\"template\": "
+                                            "\"pair\", \"count\": 2}},\n"
+                                            "\"links\": [" MACHINE_LINK(
+                                                "pair[*].gpu[*]", "pair[*].gpu[*]", "nvlink", 1,
+                                                "50 GB/s") "]},\n" NODES
+                                                           "\"links\": [" MACHINE_LINK(
+                                                               "node[*].pair[*].nic", "leaf", "ib",
+                                                               1, "50 GB/s") "]}}}";
+#undef NODES
+    Machine machine;
+    machine_parse(&machine, flat);
+    assert_false(machine.fabric.shape.uniform);
+    assert_int_equal(machine.fabric.domain_size, 4);
+    machine_close(&machine);
+    machine_parse(&machine, nested);
+    check_shape(&machine.fabric, 3, (uint32_t[]){3, 2, 2});
+    assert_int_equal(machine.fabric.domain_size, 4);
+    machine_close(&machine);
+}
+
 // Trays and switch chips may be permuted, GPUs of a tray may not: 0 and 1 share a CPU.
 static void test_fabric_shape_symmetric_levels(void **state) {
     (void)state;
@@ -176,6 +225,7 @@ int main(void) {
         cmocka_unit_test(test_fabric_shape_mixed_gpus_are_irregular),
         cmocka_unit_test(test_fabric_shape_bridged_pairs_are_irregular),
         cmocka_unit_test(test_fabric_shape_one_odd_gpu_is_irregular),
+        cmocka_unit_test(test_fabric_shape_shared_nics_need_a_template),
         cmocka_unit_test(test_fabric_shape_symmetric_levels),
         cmocka_unit_test(test_fabric_shape_promise_holds_for_all_pairs),
     };
