@@ -46,7 +46,7 @@ static Price price_of(const Submission *submission, const PriceModel *model, con
 
 static void build_members(Submission *submission) {
     const Schedule *schedule = submission->schedule;
-    bool is_folded = submission->traffic.boxes != NULL;
+    bool is_folded = submission->traffic.is_folded;
     submission->member_count = is_folded ? schedule->role_count : schedule->rank_count;
     submission->members =
         arena_alloc(&submission->arena, submission->member_count, sizeof *submission->members);
@@ -104,7 +104,7 @@ static bool build_collective(Sim *sim, Submission *submission, const OpId *ops, 
     const Schedule *schedule = submission->schedule;
     const Op *op = &schedule->ops[ops[0]];
     const GroupFamily *family = &schedule->groups[op->comm.group];
-    bool is_folded = submission->traffic.boxes != NULL;
+    bool is_folded = submission->traffic.is_folded;
     Meeting *meeting = add_meeting(submission, capacity);
     meeting->op = ops[0];
     meeting->participant_count = is_folded ? op_count : family->size;
@@ -137,7 +137,7 @@ static uint64_t instances_per_pass(const Schedule *schedule, OpId op) {
 static bool build_send(Sim *sim, Submission *submission, OpId op, uint32_t index,
                        uint32_t *capacity, Err *err) {
     const Schedule *schedule = submission->schedule;
-    bool is_folded = submission->traffic.boxes != NULL;
+    bool is_folded = submission->traffic.is_folded;
     RoleId from = role_of_op(schedule, op), to = schedule->ops[op].comm.peer;
     Meeting *meeting = add_meeting(submission, capacity);
     meeting->op = op;
@@ -165,7 +165,7 @@ static bool build_channel(Sim *sim, Submission *submission, OpId op, OpId *scrat
     const Schedule *schedule = submission->schedule;
     uint32_t first = submission->meeting_count;
     uint32_t op_count = ops_of_channel(schedule, op, scratch);
-    bool is_folded = submission->traffic.boxes != NULL;
+    bool is_folded = submission->traffic.is_folded;
     bool is_send = schedule->ops[op].kind == OP_SEND;
     uint32_t count = 1;
     if (!is_folded)
@@ -225,7 +225,7 @@ bool engine_build(Sim *sim, Submission *submission, Err *err) {
 
 Meeting *engine_meeting(Submission *submission, const Member *member, OpId op) {
     uint32_t first = submission->first_meeting[op];
-    if (submission->traffic.boxes) return &submission->meetings[first];
+    if (submission->traffic.is_folded) return &submission->meetings[first];
     const Schedule *schedule = submission->schedule;
     if (schedule->ops[op].kind != OP_COLLECTIVE)
         return &submission->meetings[first + member->index];

@@ -135,6 +135,7 @@ bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b) {
 // the source has 0 and the destination 1.
 typedef struct Relation {
     const Fabric *fabric;
+    const FabricShape *shape;
     bool differs[FABRIC_DIGITS_MAX];
     Route base, moved, anchor;
     uint32_t anchor_digits; // bit d: the anchor was made with digit d turned to the destination; 0:
@@ -143,13 +144,13 @@ typedef struct Relation {
 
 static bool route_digits(const Relation *relation, const uint32_t *from, const uint32_t *to,
                          Route *out, Err *err) {
-    const FabricShape *shape = &relation->fabric->shape;
+    const FabricShape *shape = relation->shape;
     return fabric_route(relation->fabric, fabric_gpu(relation->fabric, gpu_of(shape, from)),
                         fabric_gpu(relation->fabric, gpu_of(shape, to)), out, err);
 }
 
 static void normal_digits(const Relation *relation, uint32_t *from, uint32_t *to) {
-    for (uint32_t d = 0; d < relation->fabric->shape.digit_count; d++) {
+    for (uint32_t d = 0; d < relation->shape->digit_count; d++) {
         from[d] = 0;
         to[d] = relation->differs[d] ? 1 : 0;
     }
@@ -198,7 +199,7 @@ static void settle_swapped(const Relation *relation, uint32_t d, FoldEdge *edges
 }
 
 static bool find_dependence(Relation *relation, FoldEdge *edges, Err *err) {
-    const FabricShape *shape = &relation->fabric->shape;
+    const FabricShape *shape = relation->shape;
     for (uint32_t d = 0; d < shape->digit_count; d++) {
         if (shape->size[d] < 2) continue;
         if (!relation->differs[d]) {
@@ -219,7 +220,7 @@ static bool find_base(Relation *relation, uint32_t position, FoldEdge *edge, Err
     uint32_t from[FABRIC_DIGITS_MAX], to[FABRIC_DIGITS_MAX];
     normal_digits(relation, from, to);
     uint32_t turned = 0;
-    for (uint32_t d = 0; d < relation->fabric->shape.digit_count; d++)
+    for (uint32_t d = 0; d < relation->shape->digit_count; d++)
         if (relation->differs[d] && edge->orbit.depends[d] == FOLD_DESTINATION) {
             from[d] = 1;
             to[d] = 0;
@@ -241,9 +242,9 @@ static uint64_t set_size(const DigitSet *set) {
     return (uint64_t)set->count * set->repeat;
 }
 
-static void set_orbit_sizes(const Relation *relation, const Box *from, const Box *to,
-                            FoldPairing pairing, LinkOrbit *orbit) {
-    orbit->digit_count = relation->fabric->shape.digit_count;
+static void set_orbit_sizes(const Relation *relation, const FoldPair *pair, LinkOrbit *orbit) {
+    const Box *from = pair->from_box, *to = pair->to_box;
+    orbit->digit_count = relation->shape->digit_count;
     orbit->size = 1;
     for (uint32_t d = 0; d < orbit->digit_count; d++) {
         uint64_t sources = set_size(&from->sets[d]), destinations = set_size(&to->sets[d]);
@@ -260,7 +261,7 @@ static void set_orbit_sizes(const Relation *relation, const Box *from, const Box
         case FOLD_BOTH:
             orbit->sets[d] = from->sets[d];
             orbit->size *= sources;
-            if (pairing == FOLD_ALL_PAIRS && relation->differs[d])
+            if (pair->pairing == FOLD_ALL_PAIRS && relation->differs[d])
                 orbit->size *=
                     set_equal(&from->sets[d], &to->sets[d]) ? destinations - 1 : destinations;
             break;
@@ -270,7 +271,7 @@ static void set_orbit_sizes(const Relation *relation, const Box *from, const Box
 
 // A link between two given GPUs: one destination for each source uses only some of its orbit.
 static bool follows_both(const Relation *relation, const LinkOrbit *orbit) {
-    for (uint32_t d = 0; d < relation->fabric->shape.digit_count; d++)
+    for (uint32_t d = 0; d < relation->shape->digit_count; d++)
         if (relation->differs[d] && orbit->depends[d] == FOLD_BOTH) return true;
     return false;
 }
@@ -302,8 +303,7 @@ static void merge_planes(const Fabric *fabric, FoldRoute *route) {
     route->count = kept;
 }
 
-static bool build_edges(Relation *relation, const Box *from, const Box *to, FoldPairing pairing,
-                        uint64_t flows, FoldRoute *out, Err *err) {
+static bool build_edges(Relation *relation, const FoldPair *pair, FoldRoute *out, Err *err) {
     uint32_t count = relation->base.count;
     out->edges = mem_grow(out->edges, &out->capacity, count, sizeof *out->edges);
     memset(out->edges, 0, count * sizeof *out->edges);
@@ -313,14 +313,14 @@ static bool build_edges(Relation *relation, const Box *from, const Box *to, Fold
     for (uint32_t i = 0; i < count; i++) {
         FoldEdge *edge = &out->edges[i];
         if (!find_base(relation, i, edge, err)) return false;
-        if (pairing == FOLD_ONE_TO_ONE && follows_both(relation, &edge->orbit))
+        if (pair->pairing == FOLD_ONE_TO_ONE && follows_both(relation, &edge->orbit))
             return err_set(err, "GPUs are joined directly: neighbours are not alike");
-        set_orbit_sizes(relation, from, to, pairing, &edge->orbit);
+        set_orbit_sizes(relation, pair, &edge->orbit);
         uint64_t load;
-        if (!wide_mul_u64(flows, relation->base.edges[i].weight, &load) ||
-            flows % edge->orbit.size != 0)
+        if (!wide_mul_u64(pair->flows, relation->base.edges[i].weight, &load) ||
+            pair->flows % edge->orbit.size != 0)
             return err_set(err, "%llu transfers do not spread evenly over %llu links",
-                           (unsigned long long)flows, (unsigned long long)edge->orbit.size);
+                           (unsigned long long)pair->flows, (unsigned long long)edge->orbit.size);
         edge->coefficient = load / edge->orbit.size;
         edge->orbit.rule = fabric_link(relation->fabric, edge->orbit.base).rule;
     }
@@ -328,19 +328,18 @@ static bool build_edges(Relation *relation, const Box *from, const Box *to, Fold
     return true;
 }
 
-bool fold_route(const Fabric *fabric, uint32_t from, uint32_t to, const Box *from_box,
-                const Box *to_box, FoldPairing pairing, uint64_t flows, FoldRoute *out, Err *err) {
-    if (!fabric->shape.uniform) return err_set(err, "the machine is not uniform");
-    Relation relation = {.fabric = fabric};
+bool fold_route(const Fabric *fabric, const FabricShape *shape, const FoldPair *pair,
+                FoldRoute *out, Err *err) {
+    Relation relation = {.fabric = fabric, .shape = shape};
     uint32_t a[FABRIC_DIGITS_MAX], b[FABRIC_DIGITS_MAX];
-    fold_digits(&fabric->shape, from, a);
-    fold_digits(&fabric->shape, to, b);
-    for (uint32_t d = 0; d < fabric->shape.digit_count; d++) relation.differs[d] = a[d] != b[d];
+    fold_digits(shape, pair->from_gpu, a);
+    fold_digits(shape, pair->to_gpu, b);
+    for (uint32_t d = 0; d < shape->digit_count; d++) relation.differs[d] = a[d] != b[d];
     normal_digits(&relation, a, b);
-    bool done =
-        route_digits(&relation, a, b, &relation.base, err) &&
-        build_edges(&relation, from_box, to_box, pairing, flows, out, err) &&
-        fabric_route(fabric, fabric_gpu(fabric, from), fabric_gpu(fabric, to), &out->actual, err);
+    bool done = route_digits(&relation, a, b, &relation.base, err) &&
+                build_edges(&relation, pair, out, err) &&
+                fabric_route(fabric, fabric_gpu(fabric, pair->from_gpu),
+                             fabric_gpu(fabric, pair->to_gpu), &out->actual, err);
     fabric_route_free(&relation.base);
     fabric_route_free(&relation.moved);
     fabric_route_free(&relation.anchor);

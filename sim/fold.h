@@ -64,10 +64,18 @@ typedef struct FoldRoute {
     Route actual; // the route of the representative pair: latency, classes
 } FoldRoute;
 
-// The links of `flows` transfers between the boxes, like the one from GPU `from` to GPU `to`.
-// Refused when the load is not even.
-bool fold_route(const Fabric *fabric, uint32_t from, uint32_t to, const Box *from_box,
-                const Box *to_box, FoldPairing pairing, uint64_t flows, FoldRoute *out, Err *err);
+// `flows` transfers between the GPUs of two boxes, all like the one from `from_gpu` to `to_gpu`.
+typedef struct FoldPair {
+    uint32_t from_gpu, to_gpu;
+    const Box *from_box, *to_box; // in the digits of `shape`
+    FoldPairing pairing;
+    uint64_t flows;
+} FoldPair;
+
+// Their links. `shape` says which GPUs are alike for these routes: the fabric's, or one with merged
+// digits. Refused when the load is not even.
+bool fold_route(const Fabric *fabric, const FabricShape *shape, const FoldPair *pair,
+                FoldRoute *out, Err *err);
 void fold_route_free(FoldRoute *route);
 
 // Digits of a GPU index, most significant first.

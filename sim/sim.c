@@ -13,6 +13,8 @@
 #include "model/base/num.h"
 #include "sim/engine.h"
 
+#define EXPANDED_RANKS_MAX 64 // when nobody asked for it: a step of 72 ranks takes seconds
+
 Sim *sim_open(const Fabric *fabric, const PriceModel *model) {
     Sim *sim = mem_alloc(1, sizeof *sim);
     *sim = (Sim){.fabric = fabric, .model = model};
@@ -389,9 +391,13 @@ bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, cons
         net_init(&sim->net, sim->fabric, sim->model->calib);
         sim->tag_count = 0;
         submission = new_submission(schedule, shape, load, options, when);
-        Err second;
-        done = try_submit(sim, submission, SIM_EXPANDED, &second);
-        if (!done) err_set(err, "%s; and not folded: %s", second.text, err->text);
+        Err second = {0};
+        if (schedule->rank_count > EXPANDED_RANKS_MAX)
+            err_set(&second, "%u ranks are too many to expand", schedule->rank_count);
+        else
+            done = try_submit(sim, submission, SIM_EXPANDED, &second);
+        Err first = *err;
+        if (!done) err_set(err, "%s; and not folded: %s", second.text, first.text);
     }
     if (!done) {
         engine_free(submission);

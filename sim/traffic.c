@@ -1,10 +1,8 @@
 // From collectives and sends to flows.
 //
 // Folded, one rank of each role stands for all: its peers are counted by role and by which digits
-// of the GPU index differ, and each such relation is one flow whose links come from fold.c. That is
-// exact when the groups nest in the blocks of the machine (every size divides the next), or when
-// the machine has one digit, where any two GPUs are alike. Expanded, every pair of ranks is a flow
-// of its own.
+// of the GPU index differ (layout.c), and each such relation is one flow whose links come from
+// fold.c. Expanded, every pair of ranks is a flow of its own.
 #include "sim/traffic.h"
 
 #include <assert.h>
@@ -44,19 +42,8 @@ bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
     if (load->kind != LOAD_UNIFORM)
         return err_set(err, "a recorded load cannot be simulated yet; use a uniform one");
     if (form == SIM_EXPANDED) return true;
-    if (!net->fabric->shape.uniform) return err_set(err, "the machine is not uniform");
-    context->boxes = arena_alloc(&context->arena, schedule->role_count, sizeof *context->boxes);
-    for (RoleId r = 0; r < schedule->role_count; r++) {
-        // On a machine of one digit all GPUs are alike: no product is needed there.
-        const RankSet *ranks = &schedule->roles[r].ranks;
-        if (net->fabric->shape.digit_count == 1) {
-            context->boxes[r].digit_count = 1;
-            context->boxes[r].sets[0] = *ranks;
-            context->boxes[r].sets[0].first += first_gpu;
-        } else if (!fold_box(&net->fabric->shape, ranks, first_gpu, &context->boxes[r], err))
-            return err_prefix(err, "role \"%s\"", schedule->roles[r].name);
-    }
-    return true;
+    context->is_folded = true;
+    return layout_open(&context->layout, net->fabric, schedule, first_gpu, &context->arena, err);
 }
 
 void traffic_close(TrafficContext *context) {
@@ -112,8 +99,17 @@ static const TrafficRoute *find_route(const TrafficContext *context, uint64_t ke
 static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute *out, Err *err) {
     FoldRoute fold = {0};
     const Fabric *fabric = context->net->fabric;
-    bool done = fold_route(fabric, pair->from_gpu, pair->to_gpu, &context->boxes[pair->from_role],
-                           &context->boxes[pair->to_role], pair->pairing, pair->flows, &fold, err);
+    const Layout *layout = &context->layout;
+    const LayoutShape *shape = layout_shape(layout, pair->from_gpu, pair->to_gpu);
+    FoldPair alike = {.from_gpu = pair->from_gpu,
+                      .to_gpu = pair->to_gpu,
+                      .from_box = layout_box(layout, shape, pair->from_role, err),
+                      .pairing = pair->pairing,
+                      .flows = pair->flows};
+    if (!alike.from_box) return false;
+    alike.to_box = layout_box(layout, shape, pair->to_role, err);
+    if (!alike.to_box) return false;
+    bool done = fold_route(fabric, &shape->shape, &alike, &fold, err);
     if (done) {
         out->edges = arena_alloc(&context->arena, fold.count, sizeof *out->edges);
         out->edge_count = fold.count;
@@ -158,8 +154,8 @@ static bool add_flow(TrafficContext *context, Traffic *traffic, const Pair *pair
     const TrafficRoute *route = find_route(context, key);
     if (!route) {
         TrafficRoute made = {.key = key};
-        if (context->boxes ? !folded_edges(context, pair, &made, err)
-                           : !single_edges(context, pair, &made, err))
+        if (context->is_folded ? !folded_edges(context, pair, &made, err)
+                               : !single_edges(context, pair, &made, err))
             return false;
         add_route(context, &made);
         route = &context->routes[context->route_count - 1];
@@ -268,88 +264,25 @@ static const Op *op_of_role(const Schedule *schedule, RoleId role, uint32_t chan
     return NULL;
 }
 
-// Peers of one representative rank that are alike: same role, same differing digits.
-typedef struct Relation {
-    RoleId role;
-    uint32_t digits; // bit d: digit d differs
-    uint32_t gpu;    // of the first such peer
-    uint64_t count;
-} Relation;
-
-#define RELATIONS_MAX 64
-
-static uint32_t differing_digits(const FabricShape *shape, uint32_t a, uint32_t b) {
-    uint32_t x[FABRIC_DIGITS_MAX], y[FABRIC_DIGITS_MAX], digits = 0;
-    fold_digits(shape, a, x);
-    fold_digits(shape, b, y);
-    for (uint32_t d = 0; d < shape->digit_count; d++)
-        if (x[d] != y[d]) digits |= 1U << d;
-    return digits;
-}
-
-static bool count_relations(const TrafficContext *context, const GroupFamily *family, uint32_t rank,
-                            Relation *relations, uint32_t *out_count, Err *err) {
-    uint32_t group, position, count = 0;
-    if (!schedule_group_of(family, rank, &group, &position))
-        return err_set(err, "rank %u is in no group of \"%s\"", rank, family->name);
-    const FabricShape *shape = &context->net->fabric->shape;
-    for (uint32_t j = 0; j < family->size; j++) {
-        if (j == position) continue;
-        uint32_t peer = schedule_group_member(family, group, j);
-        RoleId role = schedule_role_of(context->schedule, peer);
-        uint32_t digits =
-            differing_digits(shape, context->first_gpu + rank, context->first_gpu + peer);
-        uint32_t r = 0;
-        while (r < count && (relations[r].role != role || relations[r].digits != digits)) r++;
-        if (r == RELATIONS_MAX) return err_set(err, "too many kinds of peers to fold");
-        if (r == count) relations[count++] = (Relation){role, digits, context->first_gpu + peer, 0};
-        relations[r].count++;
-    }
-    *out_count = count;
-    return true;
-}
-
-// Whether every rank of a role sees its group as the representative does.
-static bool groups_are_regular(const TrafficContext *context, const GroupFamily *family, Err *err) {
-    const FabricShape *shape = &context->net->fabric->shape;
-    if (shape->digit_count == 1) return true;
-    uint32_t numbers[FABRIC_DIGITS_MAX + 4], count = 0, block = 1;
-    uint32_t group_span = family->stride * family->size;
-    uint32_t first = family->first + context->first_gpu;
-    numbers[count++] = family->stride;
-    numbers[count++] = group_span;
-    for (uint32_t d = shape->digit_count; d-- > 1;) {
-        block *= shape->size[d];
-        numbers[count++] = block;
-        uint32_t align = group_span % block == 0 ? block : group_span;
-        if (first % align != 0 || (family->period > 0 && family->period % align != 0))
-            return err_set(err, "groups of \"%s\" are not aligned with blocks of %u GPUs",
-                           family->name, block);
-    }
-    if (!fold_is_chain(numbers, count))
-        return err_set(err, "groups of %u ranks straddle blocks of the machine unevenly",
-                       family->size);
-    return true;
-}
-
 static bool fold_all_pairs(TrafficContext *context, const GroupFamily *family, const Op *op,
                            const StepTraffic *step, Traffic *traffic, Err *err) {
     const Schedule *schedule = context->schedule;
     for (RoleId a = 0; a < schedule->role_count; a++) {
         const Op *from = op_of_role(schedule, a, op->comm.channel);
         if (!from) continue;
-        Relation relations[RELATIONS_MAX];
+        LayoutRelation relations[LAYOUT_RELATIONS_MAX];
         uint32_t count = 0, rank = schedule->roles[a].ranks.first;
-        if (!count_relations(context, family, rank, relations, &count, err)) return false;
+        if (!layout_relations(&context->layout, family, rank, relations, &count, err)) return false;
         for (uint32_t r = 0; r < count; r++) {
             RoleId b = relations[r].role;
-            if (a != b && context->net->fabric->shape.digit_count > 1)
-                return err_set(err, "groups of \"%s\" mix roles across blocks of the machine",
+            uint32_t gpu = context->first_gpu + rank;
+            if (a != b && !layout_is_inside(&context->layout, gpu, relations[r].gpu))
+                return err_set(err, "groups of \"%s\" mix roles across scale-up domains",
                                family->name);
             const Op *to = op_of_role(schedule, b, op->comm.channel);
             assert(to);
             uint64_t flows = relations[r].count * schedule_set_size(&schedule->roles[a].ranks);
-            Pair pair = {context->first_gpu + rank, relations[r].gpu, a, b, FOLD_ALL_PAIRS, flows};
+            Pair pair = {gpu, relations[r].gpu, a, b, FOLD_ALL_PAIRS, flows};
             uint64_t bytes = pair_bytes(context, from, to, family->size, step);
             if (!add_flow(context, traffic, &pair, bytes, a, b, err)) return false;
         }
@@ -361,15 +294,16 @@ static bool fold_shift(TrafficContext *context, const GroupFamily *family, const
                        const StepTraffic *step, Traffic *traffic, Err *err) {
     const Schedule *schedule = context->schedule;
     RoleId role = schedule->blocks[op->block].role;
-    uint32_t rank = schedule->roles[role].ranks.first;
-    uint32_t group, position;
+    uint32_t rank = schedule->roles[role].ranks.first, group, position;
     if (!schedule_group_of(family, rank, &group, &position))
         return err_set(err, "rank %u is in no group of \"%s\"", rank, family->name);
-    if (context->net->fabric->shape.digit_count > 1)
-        return err_set(err, "neighbours in groups of \"%s\" differ in place", family->name);
     uint64_t members = (uint64_t)family->size * family->count;
     if (members != schedule_set_size(&schedule->roles[role].ranks))
         return err_set(err, "groups of \"%s\" mix roles", family->name);
+    uint32_t first = schedule_group_member(family, group, 0),
+             last = schedule_group_member(family, group, family->size - 1);
+    if (!layout_is_inside(&context->layout, context->first_gpu + first, context->first_gpu + last))
+        return err_set(err, "neighbours in groups of \"%s\" differ in place", family->name);
     uint32_t peer = schedule_group_member(family, group, (position + step->shift) % family->size);
     Pair pair = {
         context->first_gpu + rank, context->first_gpu + peer, role, role, FOLD_ONE_TO_ONE, members};
@@ -405,7 +339,8 @@ static bool expand_step(TrafficContext *context, const GroupFamily *family, uint
 bool traffic_collective(TrafficContext *context, OpId id, uint32_t group, Traffic *out, Err *err) {
     const Op *op = &context->schedule->ops[id];
     const GroupFamily *family = &context->schedule->groups[op->comm.group];
-    if (context->boxes && !groups_are_regular(context, family, err)) return false;
+    if (context->is_folded && !layout_groups_are_regular(&context->layout, family, err))
+        return false;
     Collective kind = op->comm.collective;
     Algorithm algorithm = op->comm.algorithm;
     uint32_t steps = collective_steps(kind, algorithm, family->size);
@@ -413,7 +348,7 @@ bool traffic_collective(TrafficContext *context, OpId id, uint32_t group, Traffi
         StepTraffic step = collective_traffic(kind, algorithm, family->size, s);
         open_step(out, step.repeat);
         bool done;
-        if (!context->boxes)
+        if (!context->is_folded)
             done = expand_step(context, family, group, op, &step, out, err);
         else if (step.pattern == PATTERN_ALL_PAIRS)
             done = fold_all_pairs(context, family, op, &step, out, err);
@@ -431,18 +366,17 @@ bool traffic_send(TrafficContext *context, OpId id, uint32_t index, Traffic *out
     const Op *op = &schedule->ops[id];
     RoleId a = schedule->blocks[op->block].role, b = op->comm.peer;
     const RankSet *from = &schedule->roles[a].ranks, *to = &schedule->roles[b].ranks;
-    uint32_t at = context->boxes ? 0 : index;
+    uint32_t at = context->is_folded ? 0 : index;
     uint32_t from_rank = schedule_rank_at(from, at), to_rank = schedule_rank_at(to, at);
     Pair pair = {.from_gpu = context->first_gpu + from_rank,
                  .to_gpu = context->first_gpu + to_rank,
                  .flows = 1};
-    if (context->boxes) {
-        const FabricShape *shape = &context->net->fabric->shape;
+    if (context->is_folded) {
         uint32_t last = schedule_set_size(from) - 1;
         uint32_t last_from = context->first_gpu + schedule_rank_at(from, last);
         uint32_t last_to = context->first_gpu + schedule_rank_at(to, last);
-        if (differing_digits(shape, pair.from_gpu, pair.to_gpu) !=
-            differing_digits(shape, last_from, last_to))
+        if (layout_difference(&context->layout, pair.from_gpu, pair.to_gpu) !=
+            layout_difference(&context->layout, last_from, last_to))
             return err_set(err, "transfers from role \"%s\" differ in place",
                            schedule->roles[a].name);
         pair.from_role = a;
@@ -452,8 +386,8 @@ bool traffic_send(TrafficContext *context, OpId id, uint32_t index, Traffic *out
     }
     open_step(out, 1);
     uint64_t bytes = extent_value(&op->comm.bytes, context->shape);
-    if (!add_flow(context, out, &pair, bytes, context->boxes ? a : from_rank,
-                  context->boxes ? b : to_rank, err))
+    if (!add_flow(context, out, &pair, bytes, context->is_folded ? a : from_rank,
+                  context->is_folded ? b : to_rank, err))
         return false;
     close_step(context, out);
     return true;

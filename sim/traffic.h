@@ -9,6 +9,7 @@
 #include "model/base/err.h"
 #include "model/base/mem.h"
 #include "model/plan/schedule.h"
+#include "sim/layout.h"
 #include "sim/net.h"
 #include "sim/sim.h"
 
@@ -48,7 +49,8 @@ typedef struct TrafficContext {
     const Load *load;
     uint32_t first_gpu;
     Arena arena;
-    Box *boxes; // [role_count] when folded, else NULL
+    bool is_folded;
+    Layout layout; // when folded
     TrafficRoute *routes;
     uint32_t *route_buckets;
     uint32_t route_count, route_capacity, bucket_count;

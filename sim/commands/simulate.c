@@ -100,6 +100,9 @@ static void show_figures(const Replay *replay, Text *out) {
     if (e->usd_per_mtok > 0)
         text_addf(out, ", $%s per million output tokens", output_number(e->usd_per_mtok, number));
     text_add_char(out, '\n');
+    if (e->replicas < replay->file.plan.pools[0].replicas)
+        text_addf(out, "simulated  %u of %u replicas: the others are alike and share no link\n",
+                  e->replicas, replay->file.plan.pools[0].replicas);
 }
 
 static void show_shape(const char *name, const EvaluatePhase *phase, Text *out) {
@@ -202,6 +205,7 @@ static void write_json(const Replay *replay, Text *out) {
     jsonw_u64(&w, "version", 1);
     jsonw_string(&w, "plan", plan_label(&replay->file.plan, label));
     saved_write_figures(&w, &replay->evaluation);
+    jsonw_u64(&w, "replicas_simulated", replay->evaluation.replicas);
     write_phase(&w, "prefill", &replay->evaluation.prefill_phase);
     write_phase(&w, "decode", &replay->evaluation.decode_phase);
     jsonw_bool(&w, "reproduced", replay->reproduced);

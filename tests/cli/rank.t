@@ -105,6 +105,10 @@ $ sed 's/"replicas": 1/"replicas": 9/' plans/plan-001.json >plans/large.json; mo
 ! moesim: plans/large.json: the plan uses 36 GPUs, the machine has 4
 ? 2
 
+$ sed 's/"micro_batches": 1/"micro_batches": 999999/' plans/plan-001.json >plans/many.json; moesim simulate plans/many.json
+! moesim: plans/many.json: expected at most 1024 micro-batches, found 999999
+? 2
+
 # --- traces
 $ moesim simulate plans/plan-001.json --trace trace.json | tail -n 1; head -c 2 trace.json; tail -n 1 trace.json
 > reproduced: yes

@@ -119,3 +119,26 @@ Op sim_machine_memory_op(const char *name, uint32_t stream, uint64_t bytes) {
                 .stream = stream,
                 .compute = {.bytes = extent_fixed(bytes)}};
 }
+
+char *sim_machine_racks(Arena *arena, uint32_t racks, uint32_t trays) {
+    return arena_printf(
+        arena,
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"racks\", \"source\": \"test\","
+        "\"templates\": {\"tray\": {\"parts\": {\"gpu\": {\"kind\": \"gpu\", \"count\": 2},"
+        "\"nic\": {\"kind\": \"nic\", \"count\": 2}},"
+        "\"links\": [{\"from\": \"gpu[i]\", \"to\": \"nic[i]\", \"class\": \"pcie\","
+        "\"bandwidth\": \"63 GB/s\", \"latency\": \"300 ns\", \"source\": \"test\"}]},"
+        "\"rack\": {\"parts\": {\"tray\": {\"template\": \"tray\", \"count\": %u},"
+        "\"plane\": {\"kind\": \"switch\", \"count\": 3}},"
+        "\"links\": [{\"from\": \"tray[*].gpu[*]\", \"to\": \"plane[*]\", \"class\": \"nvlink\","
+        "\"bandwidth\": \"50 GB/s\", \"latency\": \"250 ns\", \"source\": \"test\"}]},"
+        "\"hall\": {\"parts\": {\"rack\": {\"template\": \"rack\", \"count\": %u},"
+        "\"leaf\": {\"kind\": \"switch\", \"count\": 2}, \"spine\": {\"kind\": \"switch\", "
+        "\"count\": 2}},"
+        "\"links\": [{\"from\": \"rack[*].tray[*].nic[r]\", \"to\": \"leaf[r]\", \"class\": \"ib\","
+        "\"bandwidth\": \"50 GB/s\", \"latency\": \"300 ns\", \"source\": \"test\"},"
+        "{\"from\": \"leaf[*]\", \"to\": \"spine[*]\", \"class\": \"ib\", \"bandwidth\": \"100 "
+        "GB/s\","
+        "\"latency\": \"300 ns\", \"source\": \"test\"}]}}, \"machine\": \"hall\"}",
+        trays, racks);
+}

@@ -32,6 +32,9 @@ void sim_machine_close(SimMachine *bench);
 char *sim_machine_switch(Arena *arena, uint32_t gpus, uint32_t planes, const char *bandwidth);
 char *sim_machine_rails(Arena *arena, uint32_t units, uint32_t nodes, uint32_t gpus,
                         uint32_t spines);
+// `racks` of `trays` of 2 GPUs with 2 NICs on two rails; 3 planes of 50 GB/s join the GPUs of a
+// rack.
+char *sim_machine_racks(Arena *arena, uint32_t racks, uint32_t trays);
 void sim_machine_collect(Schedule *schedule, uint32_t ranks, const Collect *collect);
 void sim_machine_run(SimMachine *bench, const Schedule *schedule, SimForm form, Timeline *out);
 Time sim_machine_time(SimMachine *bench, const Schedule *schedule, SimForm form);

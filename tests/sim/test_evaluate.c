@@ -1,6 +1,7 @@
 // The figures of one plan: sums by hand for hand-made evaluations, laws for simulated ones.
 #include "tests/check.h"
 
+#include "model/base/json.h"
 #include "model/plan/load.h"
 #include "model/plan/lower.h"
 #include "sim/search/space.h"
@@ -61,6 +62,26 @@ static void test_evaluate_draws_scale_each_part_and_the_waiting(void **state) {
     check_close(evaluate_drawn_cycle_s(&evaluation, &factors), 13.75, 1e-15);
 }
 
+// The second of two steps of all replicas.
+static double simulate_decode_ps(const SmallMachine *machine, const Plan *plan) {
+    uint64_t sequences = space_sequences(&plan->pools[0], machine->scenario.concurrency);
+    StepShape shape = step_shape_decode(sequences, 2048 + 128);
+    Load load = load_uniform();
+    SimOptions options = {0};
+    Schedule schedule = {0};
+    Timeline timeline;
+    Err err = {0};
+    lower_plan(plan, 0, &machine->arch, PHASE_DECODE, 2, &schedule);
+    check_ok(sim_run(&machine->fabric, &machine->model, &schedule, &shape, &load, &options,
+                     &timeline, &err),
+             &err);
+    double step_ps = (double)(timeline.round_ps[1] - timeline.round_ps[0]);
+    timeline_free(&timeline);
+    schedule_free(&schedule);
+    load_free(&load);
+    return step_ps;
+}
+
 // No time is below its bound, and the parts of a time add up to it (to 1e-9: a share is rounded per
 // part).
 static void test_evaluate_bounds_and_parts(void **state) {
@@ -103,6 +124,27 @@ static void test_evaluate_counts_real_requests_and_all_gpus(void **state) {
     check_close(e.usd_per_mtok, 0.002 / e.output_tok_s * 1e6, 1e-12);
     evaluate_free(&e);
     evaluate_free(&f);
+    small_machine_close(&machine);
+}
+
+// On two nodes of 8, plans of one node or less are simulated on the first node alone. Simulating
+// both says the same to the picosecond: TPOT is the second of two decode steps and the engine's own
+// time. A plan that spans both nodes is simulated whole.
+static void test_evaluate_simulates_the_replicas_of_one_domain(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "hgx-h100:2");
+    Plan plans[] = {make_plan(8, 1, 1), make_plan(1, 1, 4), make_plan(1, 1, 16)};
+    const uint32_t replicas[] = {2, 4, 1}, simulated[] = {1, 2, 1};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        plans[i].pools[0].replicas = replicas[i];
+        Evaluation e = evaluate(&machine, &plans[i]);
+        assert_int_equal(e.replicas, simulated[i]);
+        double step_ps = simulate_decode_ps(&machine, &plans[i]);
+        double engine_ps = machine.calib.values[CALIB_STEP_OVERHEAD].value / PS;
+        check_close((double)e.tpot_ps, step_ps + engine_ps, 1e-12);
+        evaluate_free(&e);
+    }
     small_machine_close(&machine);
 }
 
@@ -168,6 +210,44 @@ static void test_evaluate_packs_short_prompts(void **state) {
     small_machine_close(&machine);
 }
 
+static double latest_end_us(const Json *trace) {
+    JsonNode root = json_root(trace);
+    double latest = 0;
+    for (uint32_t i = 0; i < json_count(root); i++) {
+        JsonNode event = json_at(root, i);
+        double start_us, duration_us;
+        Err err = {0};
+        if (!json_has(event, "dur")) continue;
+        check_ok(json_double(event, "ts", &start_us, &err) &&
+                     json_double(event, "dur", &duration_us, &err),
+                 &err);
+        if (start_us + duration_us > latest) latest = start_us + duration_us;
+    }
+    return latest;
+}
+
+// The trace of a kept phase is JSON, and its last operation ends when the run ends.
+static void test_evaluate_keeps_phases_that_can_be_traced(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    Plan plan = make_plan(2, 2, 1);
+    EvaluateInput input = small_machine_input(&machine);
+    input.keep_phases = input.keep_spans = true;
+    Evaluation e;
+    Err err = {0};
+    Text text = {0};
+    Json trace = {0};
+    check_ok(evaluate_plan(&input, &plan, 16, &e, &err), &err);
+    timeline_write_chrome(&e.decode_phase.timeline, &e.decode_phase.schedule, &text);
+    check_ok(json_parse("trace", text.data, text.length, &trace, &err), &err);
+    check_close(latest_end_us(&trace), (double)e.decode_phase.timeline.end_ps / 1e6, 1e-12);
+    json_free(&trace);
+    text_free(&text);
+    evaluate_free(&e);
+    small_machine_close(&machine);
+}
+
 static void test_evaluate_is_repeatable(void **state) {
     (void)state;
     SmallMachine machine;
@@ -186,8 +266,10 @@ int main(void) {
         cmocka_unit_test(test_evaluate_draws_scale_each_part_and_the_waiting),
         cmocka_unit_test(test_evaluate_bounds_and_parts),
         cmocka_unit_test(test_evaluate_counts_real_requests_and_all_gpus),
+        cmocka_unit_test(test_evaluate_simulates_the_replicas_of_one_domain),
         cmocka_unit_test(test_evaluate_interpolates_between_chunks),
         cmocka_unit_test(test_evaluate_packs_short_prompts),
+        cmocka_unit_test(test_evaluate_keeps_phases_that_can_be_traced),
         cmocka_unit_test(test_evaluate_is_repeatable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
