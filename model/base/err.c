@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/mem.h"
 #include "model/base/text.h"
+
+#define HEAD_MAX 640 // bytes kept of the start of a text that is too long
 
 static const char ellipsis[] = "...";
 
@@ -20,33 +23,48 @@ static void clean(char *text) {
     size_t length = strlen(text);
     for (size_t i = 0; i < length;) {
         size_t width = text_code_point(text + i, length - i);
-        unsigned char first = (unsigned char)text[i];
-        bool control = first < 0x20 || first == 0x7f ||
-                       (width == 2 && first == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        size_t control = text_control(text + i, length - i);
         if (width == 0) {
             text[i++] = '?';
-        } else if (control) {
-            memset(text + i, '?', width);
-            i += width;
         } else {
+            memset(text + i, '?', control);
             i += width;
         }
     }
 }
 
-// Shortens a text that did not fit to whole code points and an ellipsis.
-static void cut(char *text, size_t size) {
-    size_t end = size - sizeof ellipsis;
-    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) end--;
-    memcpy(text + end, ellipsis, sizeof ellipsis);
+static bool is_continuation(char byte) {
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+// Shortens a text that did not fit: whole code points of both ends, an ellipsis between them. A
+// message begins with the place and ends with the reason; what is long is what it quotes.
+static void cut(char *out, const char *whole, size_t length) {
+    size_t head = HEAD_MAX, tail = length - (ERR_TEXT_MAX - sizeof ellipsis - HEAD_MAX);
+    while (head > 0 && is_continuation(whole[head])) head--;
+    while (tail < length && is_continuation(whole[tail])) tail++;
+    memcpy(out, whole, head);
+    memcpy(out + head, ellipsis, sizeof ellipsis - 1);
+    memcpy(out + head + sizeof ellipsis - 1, whole + tail, length - tail + 1);
+}
+
+__attribute__((format(printf, 2, 0))) static void format_long(char *out, const char *format,
+                                                              va_list args, size_t length) {
+    char *whole = mem_alloc(length + 1, 1);
+    vsnprintf(whole, length + 1, format, args);
+    cut(out, whole, length);
+    mem_free(whole);
 }
 
 __attribute__((format(printf, 2, 0))) static void format_line(char *out, const char *format,
                                                               va_list args) {
     assert(strchr(format, '\n') == NULL);
-    int wanted = vsnprintf(out, ERR_TEXT_MAX, format, args);
-    assert(wanted >= 0);
-    if (wanted >= ERR_TEXT_MAX) cut(out, ERR_TEXT_MAX);
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(out, ERR_TEXT_MAX, format, args);
+    assert(length >= 0);
+    if (length >= ERR_TEXT_MAX) format_long(out, format, again, (size_t)length);
+    va_end(again);
     clean(out);
 }
 

@@ -11,7 +11,7 @@
 #define ERR_TEXT_MAX 1024
 
 // A zeroed Err is empty. The text is one line of UTF-8: control characters and broken UTF-8 from
-// untrusted input are replaced by '?', longer text is cut with "...".
+// untrusted input are replaced by '?', longer text loses its middle to "...".
 typedef struct Err {
     char text[ERR_TEXT_MAX];
 } Err;

@@ -436,7 +436,13 @@ static bool require(JsonNode object, const char *key, JsonNode *out, Err *err) {
 
 bool json_as_string(JsonNode node, const char **out, Err *err) {
     if (!expect_kind(node, JSON_STRING, "a string", err)) return false;
-    *out = node_of(node)->item->valuestring;
+    const char *text = node_of(node)->item->valuestring;
+    for (const char *at = text; *at != '\0'; at++) {
+        char found[TEXT_QUOTE_MAX];
+        if (text_control(at, strnlen(at, 4)) == 0) continue;
+        return json_error(node, err, "expected a text on one line, found %s", text_quote(text, found));
+    }
+    *out = text;
     return true;
 }
 

@@ -112,6 +112,21 @@ size_t text_code_point(const char *bytes, size_t count) {
     return width;
 }
 
+// U+2028 and U+2029 break lines, U+202A to U+202E and U+2066 to U+2069 turn their direction: all are
+// e2 80 .. or e2 81 .. in UTF-8.
+size_t text_control(const char *bytes, size_t count) {
+    size_t width = text_code_point(bytes, count);
+    if (width == 0) return 0;
+    unsigned char first = (unsigned char)bytes[0];
+    if (width == 1) return first < 0x20 || first == 0x7f ? 1 : 0;
+    unsigned char second = (unsigned char)bytes[1];
+    if (width == 2) return first == 0xc2 && second < 0xa0 ? 2 : 0;
+    unsigned char third = (unsigned char)bytes[2];
+    bool breaks = second == 0x80 && third >= 0xa8 && third <= 0xae;
+    bool turns = second == 0x81 && third >= 0xa6 && third <= 0xa9;
+    return width == 3 && first == 0xe2 && (breaks || turns) ? 3 : 0;
+}
+
 bool text_is_utf8(const char *bytes, size_t count) {
     for (size_t i = 0; i < count;) {
         size_t width = text_code_point(bytes + i, count - i);

@@ -244,6 +244,9 @@ bool arch_split_assumptions(const char *text, Arena *arena, ArchAssumption *out,
         if (count == ARCH_ASSUMPTIONS_MAX)
             return err_set(err, "--assume: at most %d fields", ARCH_ASSUMPTIONS_MAX);
         *equals = '\0';
+        for (uint32_t i = 0; i < count; i++)
+            if (strcmp(out[i].field, item) == 0)
+                return err_set(err, "--assume: %s is given twice", text_quote(item, quote));
         out[count++] = (ArchAssumption){item, equals + 1};
         text += length + (text[length] == ',');
     }

@@ -135,6 +135,12 @@ void quant_note_unused(const Quant *quant, Reader *reader) {
                     unused, quant->exact_count, first);
 }
 
+bool quant_check_used(const Quant *quant, Reader *reader, Err *err) {
+    if (quant->scheme == NULL || quant->is_used) return true;
+    return json_error(reader_find(reader, "quantization_config"), err,
+                      "its targets and exceptions leave no weight in %s", quant->scheme->name);
+}
+
 // The config.
 
 // Patterns are tried layer by layer when some exception names a layer.
@@ -155,6 +161,12 @@ static const QuantScheme *find_scheme(const char *method, const char *format) {
     return NULL;
 }
 
+static bool is_method(const char *method) {
+    for (uint32_t i = 0; i < COUNT(schemes); i++)
+        if (strcmp(schemes[i].method, method) == 0) return true;
+    return false;
+}
+
 static bool choose_scheme(JsonNode config, Quant *quant, Err *err) {
     const char *method, *format = "";
     char quote[TEXT_QUOTE_MAX];
@@ -162,10 +174,12 @@ static bool choose_scheme(JsonNode config, Quant *quant, Err *err) {
     if (json_has(config, "format") && !json_string(config, "format", &format, err)) return false;
     quant->scheme = find_scheme(method, format);
     if (quant->scheme != NULL) return true;
-    if (*format == '\0')
+    if (!is_method(method))
         return json_error(json_find(config, "quant_method"), err,
                           "quantisation %s is not supported, known: fp8, compressed-tensors",
                           text_quote(method, quote));
+    if (*format == '\0')
+        return json_error(config, err, "missing \"format\", known: mxfp4-pack-quantized");
     return json_error(json_find(config, "format"), err,
                       "format %s is not supported, known: mxfp4-pack-quantized",
                       text_quote(format, quote));

@@ -76,9 +76,10 @@ static bool is_quantised(Quant *quant, const char *prefix, const TensorRow *row)
     add_numbered(&name, row->name, "{E}", 0);
     size_t length = stem_length(text_string(&name));
     name.data[length] = '\0';
-    bool covered = quant_covers(quant, text_string(&name));
+    bool covered = quant_covers(quant, text_string(&name)) && row->store == STORE_WEIGHT;
     text_free(&name);
-    return covered && row->store == STORE_WEIGHT;
+    quant->is_used = quant->is_used || covered;
+    return covered;
 }
 
 // Classes.

@@ -108,8 +108,8 @@ static void test_timeline_chrome_is_valid_json(void **state) {
     assert_int_equal(json_count(root), 6 + 3); // names of 2 members with 2 streams each, 3 spans
     double ends_us[2][2] = {{0}};
     for (uint32_t i = 6; i < json_count(root); i++) {
-        double start_us, duration_us;
-        uint32_t member, stream;
+        double start_us = 0, duration_us = 0;
+        uint32_t member = 0, stream = 0;
         check_ok(json_double(json_at(root, i), "ts", &start_us, &err) &&
                      json_double(json_at(root, i), "dur", &duration_us, &err) &&
                      json_u32(json_at(root, i), "pid", &member, &err) &&

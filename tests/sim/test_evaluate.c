@@ -215,7 +215,7 @@ static double latest_end_us(const Json *trace) {
     double latest = 0;
     for (uint32_t i = 0; i < json_count(root); i++) {
         JsonNode event = json_at(root, i);
-        double start_us, duration_us;
+        double start_us = 0, duration_us = 0;
         Err err = {0};
         if (!json_has(event, "dur")) continue;
         check_ok(json_double(event, "ts", &start_us, &err) &&
