@@ -50,9 +50,12 @@ static const CliOption rank_options[] = {
     {0}};
 
 static const CliOption simulate_options[] = {
-    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "which phase --trace writes"},
+    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode",
+     "which phase --trace and --schedule write"},
     {"trace", 0, CLI_TEXT, "FILE", NULL,
      "write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)"},
+    {"schedule", 0, CLI_TEXT, "FILE", NULL,
+     "write the schedule that was simulated, for moesim-run (- for stdout)"},
     {"form", 0, CLI_CHOICE, "auto|folded|expanded", "auto",
      "one member for ranks of equal work, or one for every rank"},
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},

@@ -442,8 +442,13 @@ void sim_timeline(Sim *sim, uint32_t handle, Timeline *out) {
                              (size_t)submission->member_count * schedule->op_count,
                              sizeof *submission->totals);
     for (uint32_t m = 0; m < out->member_count; m++)
-        for (OpId o = 0; o < out->op_count; o++)
-            out->totals[(uint64_t)m * out->op_count + o].price = submission->prices[o];
+        for (OpId o = 0; o < out->op_count; o++) {
+            OpTotal *total = &out->totals[(uint64_t)m * out->op_count + o];
+            total->price = submission->prices[o];
+            total->bytes = schedule_op_is_comm(schedule->ops[o].kind)
+                               ? extent_value(&schedule->ops[o].comm.bytes, &submission->shape)
+                               : submission->prices[o].bytes;
+        }
     out->round_ps = arena_copy(&out->arena, submission->rounds, submission->round_count,
                                sizeof *submission->rounds);
     for (uint32_t i = 0; i < out->round_count; i++) out->round_ps[i] -= submission->when;

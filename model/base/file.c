@@ -35,6 +35,11 @@ static const char *reason(int code) {
     }
 }
 
+// An empty name would leave nothing before the colon.
+static const char *shown(const char *path) {
+    return *path == '\0' ? "\"\"" : path;
+}
+
 static bool is_kind(const char *path, mode_t kind) {
     struct stat info;
     return stat(path, &info) == 0 && (info.st_mode & S_IFMT) == kind;
@@ -68,7 +73,7 @@ static bool read_all(int descriptor, size_t cap, Text *out) {
 bool file_read(const char *path, size_t cap, Arena *arena, char **out, size_t *out_count,
                Err *err) {
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0) return err_set(err, "%s: %s", path, reason(errno));
+    if (descriptor < 0) return err_set(err, "%s: %s", shown(path), reason(errno));
     Text text = {0};
     char limit[UNITS_TEXT_MAX];
     bool good = check_regular(descriptor, path, err);
@@ -131,7 +136,7 @@ static bool write_by_rename(const char *path, const char *bytes, size_t count, E
     bool good = descriptor >= 0 && write_and_close(descriptor, bytes, count) &&
                 rename(text_string(&name), path) == 0;
     if (!good) {
-        err_set(err, "%s: cannot be written: %s", path, reason(errno));
+        err_set(err, "%s: cannot be written: %s", shown(path), reason(errno));
         if (descriptor >= 0) unlink(text_string(&name));
     }
     text_free(&name);
@@ -166,7 +171,7 @@ static bool folder_is_empty(const char *path) {
 
 bool file_make_folder(const char *path, Err *err) {
     if (mkdir(path, 0777) == 0) return true;
-    if (errno != EEXIST) return err_set(err, "%s: cannot be made: %s", path, reason(errno));
+    if (errno != EEXIST) return err_set(err, "%s: cannot be made: %s", shown(path), reason(errno));
     if (!is_kind(path, S_IFDIR)) return err_set(err, "%s: is a file, expected a folder", path);
     if (!folder_is_empty(path)) {
         return err_set(err, "%s: the folder is not empty, expected a new or an empty one", path);
@@ -271,7 +276,7 @@ bool file_find(const char *name, Arena *arena, const char **out_path, Err *err) 
     if (found == NULL && exists) found = arena_string(arena, name);
     if (found == NULL) {
         const char *near = data == NULL ? NULL : nearest_shipped(data, name, arena);
-        err_set(err, "%s: no such file here or in the shipped data%s%s%s", name,
+        err_set(err, "%s: no such file here or in the shipped data%s%s%s", shown(name),
                 near == NULL ? "" : ", did you mean \"", near == NULL ? "" : near,
                 near == NULL ? "" : "\"?");
         return false;

@@ -440,7 +440,8 @@ bool json_as_string(JsonNode node, const char **out, Err *err) {
     for (const char *at = text; *at != '\0'; at++) {
         char found[TEXT_QUOTE_MAX];
         if (text_control(at, strnlen(at, 4)) == 0) continue;
-        return json_error(node, err, "expected a text on one line, found %s", text_quote(text, found));
+        return json_error(node, err, "expected a text on one line, found %s",
+                          text_quote(text, found));
     }
     *out = text;
     return true;

@@ -112,8 +112,8 @@ size_t text_code_point(const char *bytes, size_t count) {
     return width;
 }
 
-// U+2028 and U+2029 break lines, U+202A to U+202E and U+2066 to U+2069 turn their direction: all are
-// e2 80 .. or e2 81 .. in UTF-8.
+// U+2028 and U+2029 break lines, U+202A to U+202E and U+2066 to U+2069 turn their direction: all
+// are e2 80 .. or e2 81 .. in UTF-8.
 size_t text_control(const char *bytes, size_t count) {
     size_t width = text_code_point(bytes, count);
     if (width == 0) return 0;

@@ -32,8 +32,9 @@ bool text_is_utf8(const char *bytes, size_t count);
 // Bytes of the well-formed code point at the start of `bytes`; 0 when there is none.
 size_t text_code_point(const char *bytes, size_t count);
 
-// Bytes of the code point at the start of `bytes` when it would leave the line that it is printed on:
-// controls of ASCII and Latin-1, line and paragraph separators, changes of direction. 0 otherwise.
+// Bytes of the code point at the start of `bytes` when it would leave the line that it is printed
+// on: controls of ASCII and Latin-1, line and paragraph separators, changes of direction. 0
+// otherwise.
 size_t text_control(const char *bytes, size_t count);
 
 // The string in double quotes for a message, cut after 48 code points with "..."; `buffer` has at

@@ -27,45 +27,52 @@ const char *const arch_component_names[COMPONENT_COUNT] = {
 #undef X
 };
 
-// A dimension that must fit in 32 bits.
-static uint32_t narrow(const DimSet *dims, Dim dim, bool *fits) {
+// A dimension that must fit in 32 bits; the last that does not is kept in `wide`.
+static uint32_t narrow(const DimSet *dims, Dim dim, Dim *wide) {
     uint64_t value = dim_get(dims, dim);
-    if (value > UINT32_MAX) *fits = false;
+    if (value > UINT32_MAX) *wide = dim;
     return (uint32_t)value;
 }
 
-static bool make_attention(const DimSet *dims, const AttentionDims *from, AttentionSpec *out) {
-    bool fits = true;
+static bool check_narrow(const Reader *reader, Dim wide, Err *err) {
+    char what[DIM_TEXT_MAX];
+    return wide == DIM_NONE || err_set(err, "%s: %s: expected at most %u, found %llu", reader->name,
+                                       dim_describe(&reader->dims, wide, what), UINT32_MAX,
+                                       (unsigned long long)dim_get(&reader->dims, wide));
+}
+
+static Dim make_attention(const DimSet *dims, const AttentionDims *from, AttentionSpec *out) {
+    Dim wide = DIM_NONE;
     *out = (AttentionSpec){
         .kind = from->kind,
-        .heads = narrow(dims, from->heads, &fits),
-        .kv_heads = narrow(dims, from->kv_heads, &fits),
-        .head_dim = narrow(dims, from->head_dim, &fits),
-        .value_dim = narrow(dims, from->value_dim, &fits),
-        .q_lora = narrow(dims, from->q_lora, &fits),
-        .kv_lora = narrow(dims, from->kv_lora, &fits),
-        .rope = narrow(dims, from->rope, &fits),
-        .conv = narrow(dims, from->conv, &fits),
+        .heads = narrow(dims, from->heads, &wide),
+        .kv_heads = narrow(dims, from->kv_heads, &wide),
+        .head_dim = narrow(dims, from->head_dim, &wide),
+        .value_dim = narrow(dims, from->value_dim, &wide),
+        .q_lora = narrow(dims, from->q_lora, &wide),
+        .kv_lora = narrow(dims, from->kv_lora, &wide),
+        .rope = narrow(dims, from->rope, &wide),
+        .conv = narrow(dims, from->conv, &wide),
         .output_gate = dim_get(dims, from->output_gate) != 0,
         .kv_elements_per_token = dim_get(dims, from->kv_elements),
         .state_B_per_sequence = dim_get(dims, from->state_B),
         .kv_packed_B_per_token = dim_get(dims, from->kv_packed_B),
     };
-    return fits;
+    return wide;
 }
 
-static bool make_mlp(const DimSet *dims, const MlpDims *from, MlpSpec *out) {
-    bool fits = true;
+static Dim make_mlp(const DimSet *dims, const MlpDims *from, MlpSpec *out) {
+    Dim wide = DIM_NONE;
     *out = (MlpSpec){
-        .experts = narrow(dims, from->experts, &fits),
-        .top_k = narrow(dims, from->top_k, &fits),
-        .groups = narrow(dims, from->groups, &fits),
-        .top_groups = narrow(dims, from->top_groups, &fits),
-        .width = narrow(dims, from->width, &fits),
-        .shared_width = narrow(dims, from->shared_width, &fits),
-        .latent = narrow(dims, from->latent, &fits),
+        .experts = narrow(dims, from->experts, &wide),
+        .top_k = narrow(dims, from->top_k, &wide),
+        .groups = narrow(dims, from->groups, &wide),
+        .top_groups = narrow(dims, from->top_groups, &wide),
+        .width = narrow(dims, from->width, &wide),
+        .shared_width = narrow(dims, from->shared_width, &wide),
+        .latent = narrow(dims, from->latent, &wide),
     };
-    return fits;
+    return wide;
 }
 
 static bool is_used(const uint8_t *positions, uint32_t count, uint32_t position) {
@@ -82,18 +89,16 @@ static bool make_specs(TensorInput *input, Arch *arch, Err *err) {
     arch->mlps = arena_alloc(&arch->arena, FAMILY_PARTS_MAX, sizeof *arch->mlps);
     for (uint32_t p = 0; p < FAMILY_PARTS_MAX && reader->family->parts[p] != NULL; p++) {
         const Part *part = reader->family->parts[p];
-        bool fits = true;
+        Dim wide = DIM_NONE;
         if (part->scope == PART_ATTENTION && is_used(input->pattern->attention, arch->layers, p)) {
-            fits = make_attention(&reader->dims, &part->attention,
+            wide = make_attention(&reader->dims, &part->attention,
                                   &arch->attentions[arch->attention_count]);
             input->attention_of[p] = arch->attention_count++;
         } else if (part->scope == PART_MLP && is_used(input->pattern->mlp, arch->layers, p)) {
-            fits = make_mlp(&reader->dims, &part->mlp, &arch->mlps[arch->mlp_count]);
+            wide = make_mlp(&reader->dims, &part->mlp, &arch->mlps[arch->mlp_count]);
             input->mlp_of[p] = arch->mlp_count++;
         }
-        if (!fits)
-            return err_set(err, "%s: a width of its %s part is over 2^32", reader->name,
-                           part->name);
+        if (!check_narrow(reader, wide, err)) return false;
     }
     return true;
 }
@@ -172,7 +177,7 @@ static const char *model_name(const char *path, Arena *arena) {
 
 static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
     const DimSet *dims = &reader->dims;
-    bool fits = true;
+    Dim wide = DIM_NONE;
     arch->name = model_name(reader->name, &arch->arena);
     size_t first = strcspn(reader->family->model_types, "|");
     const char *type = NULL;
@@ -182,13 +187,13 @@ static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
     arch->family =
         known ? arena_string(&arch->arena, type)
               : arena_printf(&arch->arena, "%.*s", (int)first, reader->family->model_types);
-    arch->hidden = narrow(dims, DIM_HIDDEN, &fits);
-    arch->vocab = narrow(dims, DIM_VOCAB, &fits);
-    arch->layers = narrow(dims, DIM_LAYERS, &fits);
+    arch->hidden = narrow(dims, DIM_HIDDEN, &wide);
+    arch->vocab = narrow(dims, DIM_VOCAB, &wide);
+    arch->layers = narrow(dims, DIM_LAYERS, &wide);
     arch->max_context = dim_get(dims, DIM_CONTEXT);
     arch->tied_embeddings = dim_get(dims, DIM_TIED) != 0;
     arch->dtype = (NumFmt)dim_get(dims, DIM_DTYPE);
-    return fits || err_set(err, "%s: a width is over 2^32", reader->name);
+    return check_narrow(reader, wide, err);
 }
 
 static bool build(Reader *reader, const ReaderInput *from, Arch *arch, Err *err) {
@@ -198,7 +203,8 @@ static bool build(Reader *reader, const ReaderInput *from, Arch *arch, Err *err)
     if (!reader_open(reader, from, &arch->arena, err) || !reader_read_dims(reader, err) ||
         !pattern_read(reader, &pattern, err) || !quant_read(reader, &quant, err) ||
         !reader_finish(reader, err) || !fill_basics(reader, arch, err) ||
-        !make_specs(&input, arch, err) || !tensor_expand(&input, arch, err))
+        !make_specs(&input, arch, err) || !tensor_expand(&input, arch, err) ||
+        !quant_check_used(&quant, reader, err))
         return false;
     if (!count_totals(arch, err)) return err_prefix(err, "%s", from->name);
     NumFmt quantised = quant.scheme != NULL ? quant.scheme->numfmt : arch->dtype;

@@ -46,8 +46,8 @@ bool quant_read(Reader *reader, Quant *out, Err *err);
 bool quant_covers(Quant *quant, const char *module);
 // A note when some exceptions named nothing.
 void quant_note_unused(const Quant *quant, Reader *reader);
-// Refuses a scheme that stores no weight, once all have been asked for: a misspelt target would make
-// every weight as large as without one.
+// Refuses a scheme that stores no weight, once all have been asked for: a misspelt target would
+// make every weight as large as without one.
 bool quant_check_used(const Quant *quant, Reader *reader, Err *err);
 // Bits of an element of a safetensors type.
 uint32_t quant_type_bits(const char *type);

@@ -29,7 +29,7 @@ typedef struct OpTotal {
     Time exposed_ps; // of communication: while no compute of the member ran
     Time bound_ps;   // lower bound of the same work: roofline, or bytes over the narrowest link
     Price price;     // of one instance (compute only)
-    uint64_t bytes;  // moved or read per instance
+    uint64_t bytes;  // of one instance: of a communication its comm.bytes, else read and written
 } OpTotal;
 
 typedef struct LinkTotal {

@@ -84,23 +84,6 @@ static const Role *role_of(const EvaluatePhase *phase, uint32_t member) {
     return &schedule->roles[phase->timeline.folded ? member : schedule_role_of(schedule, member)];
 }
 
-// What a communication moves, or a computation reads and writes.
-static uint64_t op_bytes(const EvaluatePhase *phase, OpId id, const OpTotal *total) {
-    const Op *op = &phase->schedule.ops[id];
-    switch (op->kind) {
-    case OP_SEND:
-    case OP_RECV:
-    case OP_COLLECTIVE: return extent_value(&op->comm.bytes, &phase->shape);
-    case OP_GEMM:
-    case OP_GROUPED_GEMM:
-    case OP_ATTENTION:
-    case OP_MEMORY:
-    case OP_COPY:
-    case OP_KIND_COUNT: break;
-    }
-    return total->price.bytes;
-}
-
 static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal *classes) {
     const Timeline *timeline = &phase->timeline;
     double passes = role_of(phase, member)->passes;
@@ -112,7 +95,7 @@ static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal 
         c->bound_s += (double)total->bound_ps * PS / passes;
         c->exposed_s += (double)total->exposed_ps * PS / passes;
         c->flop += instances * (double)total->price.flop;
-        c->bytes += instances * (double)op_bytes(phase, op, total);
+        c->bytes += instances * (double)total->bytes;
     }
 }
 

@@ -79,6 +79,22 @@ static bool write_trace(const CliArgs *args, const Replay *replay, Err *err) {
     return done;
 }
 
+// What moesim-run executes: the very schedule that was priced.
+static bool write_schedule(const CliArgs *args, const Replay *replay, Err *err) {
+    const char *path = cli_text(args, "schedule");
+    if (path == NULL) return true;
+    Text schedule = {0};
+    schedule_write(&chosen_phase(args, &replay->evaluation)->schedule, &schedule);
+    bool done = file_write(path, text_string(&schedule), schedule.length, err);
+    text_free(&schedule);
+    return done;
+}
+
+static bool goes_to_stdout(const CliArgs *args, const char *option) {
+    const char *path = cli_text(args, option);
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 // ---- For people
 
 static void show_time(Text *out, const char *name, Time ps, Time bound_ps) {
@@ -100,9 +116,6 @@ static void show_figures(const Replay *replay, Text *out) {
     if (e->usd_per_mtok > 0)
         text_addf(out, ", $%s per million output tokens", output_number(e->usd_per_mtok, number));
     text_add_char(out, '\n');
-    if (e->replicas < replay->file.plan.pools[0].replicas)
-        text_addf(out, "simulated  %u of %u replicas: the others are alike and share no link\n",
-                  e->replicas, replay->file.plan.pools[0].replicas);
 }
 
 static void show_shape(const char *name, const EvaluatePhase *phase, Text *out) {
@@ -205,7 +218,6 @@ static void write_json(const Replay *replay, Text *out) {
     jsonw_u64(&w, "version", 1);
     jsonw_string(&w, "plan", plan_label(&replay->file.plan, label));
     saved_write_figures(&w, &replay->evaluation);
-    jsonw_u64(&w, "replicas_simulated", replay->evaluation.replicas);
     write_phase(&w, "prefill", &replay->evaluation.prefill_phase);
     write_phase(&w, "decode", &replay->evaluation.decode_phase);
     jsonw_bool(&w, "reproduced", replay->reproduced);
@@ -214,10 +226,9 @@ static void write_json(const Replay *replay, Text *out) {
 }
 
 static int print(const CliArgs *args, const Replay *replay) {
-    const char *trace = cli_text(args, "trace");
     Text out = {0};
-    if (trace != NULL && strcmp(trace, "-") == 0) {
-        // stdout holds the trace
+    if (goes_to_stdout(args, "trace") || goes_to_stdout(args, "schedule")) {
+        // stdout holds that file
     } else if (cli_choice(args, "format") == 0) {
         show(replay, &out);
     } else {
@@ -232,7 +243,8 @@ int simulate_command(const CliArgs *args) {
     const char *path = args->operands[0];
     bool done = plan_read(path, &replay.file, &err) &&
                 inputs_load_beside(path, &replay.file, &replay.inputs, &err) &&
-                run(args, &replay, &err) && write_trace(args, &replay, &err);
+                run(args, &replay, &err) && write_trace(args, &replay, &err) &&
+                write_schedule(args, &replay, &err);
     int status = done ? print(args, &replay) : output_bad(&err);
     if (status == OUTPUT_NO) output_message("the saved prediction was not reproduced");
     evaluate_free(&replay.evaluation);

@@ -294,35 +294,22 @@ static void end_phase(Run *run, EvaluatePhase *phase) {
     run->schedule = (Schedule){0};
 }
 
-// Replicas that lie inside scale-up domains use the links of their own domain alone, and all
-// domains are alike: one domain's replicas say all.
-static Plan simulated_part(const Fabric *fabric, const Plan *plan) {
-    Plan part = *plan;
-    Pool *pool = &part.pools[0];
-    uint32_t ranks = pool_replica_ranks(pool), domain = fabric->domain_size;
-    bool is_inside = fabric->shape.uniform && pool->first_gpu == 0 && domain % ranks == 0;
-    if (is_inside && pool->replicas > domain / ranks) pool->replicas = domain / ranks;
-    return part;
-}
-
 bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
                    Evaluation *out, Err *err) {
     Evaluation evaluation = {.timelines = HASH_START, .has_phases = input->keep_phases};
-    Plan part = simulated_part(input->fabric, plan);
-    const Pool *pool = &part.pools[0];
+    const Pool *pool = &plan->pools[0];
     Run run = {.input = input, .pool = pool, .evaluation = &evaluation};
-    evaluation.replicas = pool->replicas;
-    bool done = evaluate_prefill(&run, &part, sequences * pool->micro_batches, err);
+    bool done = evaluate_prefill(&run, plan, sequences * pool->micro_batches, err);
     end_phase(&run, &evaluation.prefill_phase);
     if (done) {
-        done = evaluate_decode(&run, &part, sequences, err);
+        done = evaluate_decode(&run, plan, sequences, err);
         end_phase(&run, &evaluation.decode_phase);
     }
     if (!done) {
         evaluate_free(&evaluation);
         return false;
     }
-    add_up(input, &plan->pools[0], sequences, &evaluation);
+    add_up(input, pool, sequences, &evaluation);
     *out = evaluation;
     return true;
 }

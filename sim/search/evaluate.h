@@ -53,12 +53,10 @@ typedef struct Evaluation {
     EvaluateParts cycle;           // prefill + (osl - 1) x decode
     uint32_t bottleneck;           // part with the largest share of a decode step
     Provenance confidence;         // weakest among the constants that carry time in the cycle
-    uint32_t replicas; // simulated: those of one scale-up domain; the others are alike and share no
-                       // link with them
-    uint64_t events;   // of the simulator, all runs together
-    Digest timelines;  // of all runs, in order
-    bool has_phases;   // kept when asked for
-    EvaluatePhase prefill_phase; // the last full chunk of the prompt
+    uint64_t events;               // of the simulator, all runs together
+    Digest timelines;              // of all runs, in order
+    bool has_phases;               // kept when asked for
+    EvaluatePhase prefill_phase;   // the last full chunk of the prompt
     EvaluatePhase decode_phase;
 } Evaluation;
 

@@ -38,20 +38,36 @@ static void test_err_replaces_what_is_not_printable(void **state) {
     assert_string_equal(err.text, "a?b?[31mc????\xc3\xa9");
 }
 
-// 1,100 letters do not fit in 1,024 bytes: 1,020 letters, "..." and the terminator do.
-static void test_err_cuts_long_text(void **state) {
+// Breaks of lines (U+2028) and changes of direction (U+202E, U+2066) are three bytes each; U+2026,
+// an ellipsis, and U+2070, a superscript zero, stay.
+static void test_err_replaces_what_turns_the_line(void **state) {
     (void)state;
     Err err = {0};
-    char text[1101];
-    memset(text, 'x', 1100);
-    text[1100] = '\0';
-    err_set(&err, "%s", text);
-    assert_int_equal(strlen(err.text), 1023);
-    assert_string_equal(err.text + 1020, "...");
+    err_set(&err, "%s", "\xe2\x80\xa8|\xe2\x80\xae|\xe2\x81\xa6|\xe2\x80\xa6\xe2\x81\xb0");
+    assert_string_equal(err.text, "???|???|???|\xe2\x80\xa6\xe2\x81\xb0");
 }
 
-// 600 times U+00E9 is 1,200 bytes: the cut at byte 1,020 falls between two code points; after one
-// letter it falls inside one, which goes as a whole.
+// 2,000 letters and ": not found" do not fit in 1,023 bytes: the first 640 do, "...", and the last
+// 380, so that the reason at the end stays.
+static void test_err_keeps_both_ends_of_long_text(void **state) {
+    (void)state;
+    Err err = {0};
+    char text[2001];
+    memset(text, 'x', 2000);
+    text[0] = 'a';
+    text[2000] = '\0';
+    err_set(&err, "%s: not found", text);
+    assert_int_equal(strlen(err.text), 1023);
+    assert_int_equal(err.text[0], 'a');
+    assert_memory_equal(err.text + 638, "xx...xx", 7);
+    assert_string_equal(err.text + 1023 - 11, ": not found");
+    err_prefix(&err, "%s", text); // 2,000 + 2 + 1,023 bytes
+    assert_int_equal(strlen(err.text), 1023);
+    assert_string_equal(err.text + 1023 - 11, ": not found");
+}
+
+// 600 times U+00E9 is 1,200 bytes: the cuts at bytes 640 and 1,200 - 380 fall between two code
+// points; after one letter both fall inside one, which goes as a whole.
 static void test_err_cuts_between_code_points(void **state) {
     (void)state;
     Err err = {0};
@@ -60,8 +76,8 @@ static void test_err_cuts_between_code_points(void **state) {
     err_set(&err, "%s", text_string(&text));
     assert_int_equal(strlen(err.text), 1023);
     err_set(&err, "a%s", text_string(&text));
-    assert_int_equal(strlen(err.text), 1022);
-    assert_true(text_is_utf8(err.text, 1022));
+    assert_int_equal(strlen(err.text), 1021);
+    assert_true(text_is_utf8(err.text, 1021));
     assert_null(strchr(err.text, '?'));
     text_free(&text);
 }
@@ -72,7 +88,8 @@ int main(void) {
         cmocka_unit_test(test_err_prefix_keeps_the_message),
         cmocka_unit_test(test_err_may_quote_its_own_text),
         cmocka_unit_test(test_err_replaces_what_is_not_printable),
-        cmocka_unit_test(test_err_cuts_long_text),
+        cmocka_unit_test(test_err_replaces_what_turns_the_line),
+        cmocka_unit_test(test_err_keeps_both_ends_of_long_text),
         cmocka_unit_test(test_err_cuts_between_code_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void test_file_read_refuses_what_is_not_a_file(void **state) {
         {"/dev/zero", "/dev/zero: is not a regular file"},
         {"absent", "absent: no such file or folder"},
         {"plain/x", "plain/x: a part of the path is not a folder"},
-        {"", ": no such file or folder"},
+        {"", "\"\": no such file or folder"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_fails(file_read(cases[i].path, 9, &f->arena, &bytes, &count, &err), &err,
@@ -227,7 +227,7 @@ static void test_file_find_names_the_nearest(void **state) {
     check_fails(file_find("h100", &f->arena, &path, &err), &err,
                 "h100: no such file here or in the shipped data");
     check_fails(file_find("", &f->arena, &path, &err), &err,
-                ": no such file here or in the shipped data");
+                "\"\": no such file here or in the shipped data");
 }
 
 static void test_file_data_names_the_full_path(void **state) {

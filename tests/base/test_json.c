@@ -164,6 +164,8 @@ static void test_json_getters_say_what_they_found(void **state) {
         {GET_U64, "true", "expected a whole number, found true"},
         {GET_U32, "4294967296", "expected a whole number of at most 4294967295, found 4294967296"},
         {GET_U32, "-1", "expected a whole number of at least 0, found -1"},
+        {GET_STRING, "\"two\\nlines\"", "expected a text on one line, found \"two?lines\""},
+        {GET_STRING, "\"\\u001b[31m\"", "expected a text on one line, found \"?[31m\""},
         {GET_DOUBLE, "\"0.5\"", "expected a number, found \"0.5\""},
         {GET_DOUBLE, "{}", "expected a number, found an object"},
         {GET_ARRAY, "{}", "expected an array, found an object"},

@@ -164,6 +164,33 @@ static void test_text_utf8_is_checked_strictly(void **state) {
     }
 }
 
+// A line feed, DEL, U+0085 (next line), U+2028 (line separator), U+202E and U+2069 (directions) are
+// controls; their neighbours U+00A0, U+2027, U+202F, U+2065 and U+206A are not, nor are letters.
+static void test_text_control_finds_what_leaves_the_line(void **state) {
+    (void)state;
+    const struct {
+        const char *text;
+        size_t width;
+    } cases[] = {
+        {"\n", 1},
+        {"\x7f", 1},
+        {"\xc2\x85", 2},
+        {"\xe2\x80\xa8", 3},
+        {"\xe2\x80\xae", 3},
+        {"\xe2\x81\xa9", 3},
+        {"", 0},
+        {"a\n", 0},
+        {"\xc2\xa0", 0},
+        {"\xe2\x80\xa7", 0},
+        {"\xe2\x80\xaf", 0},
+        {"\xe2\x81\xa5", 0},
+        {"\xe2\x81\xaa", 0},
+        {"\xe2\x80", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(text_control(cases[i].text, strlen(cases[i].text)), cases[i].width);
+}
+
 static void test_text_columns_counts_code_points(void **state) {
     (void)state;
     assert_int_equal(text_columns(""), 0);
@@ -216,6 +243,7 @@ int main(void) {
         cmocka_unit_test(test_text_parse_double_accepts_decimals_only),
         cmocka_unit_test(test_text_parse_u64_is_exact_to_the_last_value),
         cmocka_unit_test(test_text_utf8_is_checked_strictly),
+        cmocka_unit_test(test_text_control_finds_what_leaves_the_line),
         cmocka_unit_test(test_text_columns_counts_code_points),
         cmocka_unit_test(test_text_quote_cuts_after_48_code_points),
         cmocka_unit_test(test_text_nearest_finds_misspellings),

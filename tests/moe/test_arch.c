@@ -276,6 +276,8 @@ static void test_arch_splits_assumptions(void **state) {
     assert_string_equal(list[0].value, "1");
     assert_string_equal(list[1].field, "b.c");
     assert_string_equal(list[1].value, "x=y");
+    check_fails(arch_split_assumptions("a=1,b=2,a=1", &arena, list, &count, &err), &err,
+                "--assume: \"a\" is given twice");
     check_fails(arch_split_assumptions("a=1,b", &arena, list, &count, &err), &err,
                 "--assume: expected FIELD=VALUE, found \"b\"");
     arena_free(&arena);

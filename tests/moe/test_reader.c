@@ -41,6 +41,13 @@ static const struct {
                     "cost; go on without it by --assume quantization_config.rotation=ignored"},
     {"quant-format", ":15:75: quantization_config.format: format \"nvfp4-pack-quantized\" is not "
                      "supported, known: mxfp4-pack-quantized"},
+    {"quant-no-format", ":15:26: quantization_config: missing \"format\", known: "
+                        "mxfp4-pack-quantized"},
+    {"quant-method-empty", ":15:43: quantization_config.quant_method: quantisation \"\" is not "
+                           "supported, known: fp8, compressed-tensors"},
+    {"quant-no-weight",
+     ":15:26: quantization_config: its targets and exceptions leave no weight in "
+     "mxfp4"},
     {"quant-group",
      ": self_attn.q_proj.weight: hidden_size (80) is not a multiple of the group of 32"},
     {"quant-pattern", ":15:228: quantization_config.ignore[0]: pattern \"^(?!.*experts).*$\": "
@@ -64,6 +71,8 @@ static const struct {
     {"unknown-nested-field",
      ":13:149: linear_attn_config.gate_rank: unknown field of kimi_linear, which may change the "
      "cost; go on without it by --assume linear_attn_config.gate_rank=ignored"},
+    {"width-over-32-bits", ": moe_intermediate_size x n_shared_experts: expected at most "
+                           "4294967295, found 4294967296"},
     {"wrong-type", ":4:18: hidden_size: expected a whole number, found \"64\""},
     {"zero-heads", ":8:26: num_attention_heads: expected 1 to 2147483648, found 0"},
 };
