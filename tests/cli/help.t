@@ -32,8 +32,9 @@ $ moesim help simulate
 > says whether the saved prediction came out again. Exits with 1 when it did not.
 >
 > options:
->       --phase decode|prefill       which phase --trace writes (default decode)
+>       --phase decode|prefill       which phase --trace and --schedule write (default decode)
 >       --trace FILE                 write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
+>       --schedule FILE              write the schedule that was simulated, for moesim-run (- for stdout)
 >       --form auto|folded|expanded  one member for ranks of equal work, or one for every rank (default auto)
 >   -f, --format table|json          how to print the result (default table)
 
