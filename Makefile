@@ -166,7 +166,9 @@ check:
 clang:
 	@tests/tools/install_packages build test tools
 	@$(MAKE) $(call variant,clang) CC=clang tests
+	@$(MAKE) $(call variant,release) all
 	@$(RUN) -b $(OUT)/clang unit cli
+	@tests/tools/same_bytes $(OUT)/release $(OUT)/clang
 
 tsan:
 	@tests/tools/install_packages build test
