@@ -47,14 +47,6 @@ static void fill(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes, 
     }
 }
 
-static uint32_t role_ranks(const Run *run, RoleId role) {
-    return schedule_set_size(&run->schedule.roles[role].ranks);
-}
-
-static RoleId role_of(const Run *run, OpId op) {
-    return run->schedule.blocks[run->schedule.ops[op].block].role;
-}
-
 // Instances of the operations of one class that move bytes.
 static uint64_t class_instances(const Run *run, uint32_t op_class) {
     uint64_t count = 0;
@@ -90,7 +82,7 @@ static void print_buffers(const Run *run, Text *out) {
         char digest[17];
         table_cell(&table, buffer->name);
         table_cell(&table, run->schedule.roles[buffer->role].name);
-        table_cellf(&table, "%u", role_ranks(run, buffer->role));
+        table_cellf(&table, "%u", schedule_role_size(&run->schedule, buffer->role));
         table_cellf(&table, "%" PRIu64, run->result.size_B[id]);
         table_cell(&table, hash_format(host_digest(&run->result, &run->schedule, id), digest));
     }
@@ -127,7 +119,7 @@ static void print_skipped(const Run *run, Text *out) {
         if (host_moves(op->kind)) continue;
         table_cell(&table, op->name);
         table_cell(&table, schedule_op_names[op->kind]);
-        table_cell(&table, run->schedule.roles[role_of(run, id)].name);
+        table_cell(&table, run->schedule.roles[schedule_op_role(&run->schedule, id)].name);
         table_cellf(&table, "%" PRIu64, run->result.instances[id]);
         any = true;
     }
@@ -167,7 +159,7 @@ static void write_buffers(const Run *run, JsonWriter *writer) {
         jsonw_open_object(writer, NULL);
         jsonw_string(writer, "name", buffer->name);
         jsonw_string(writer, "role", run->schedule.roles[buffer->role].name);
-        jsonw_u64(writer, "ranks", role_ranks(run, buffer->role));
+        jsonw_u64(writer, "ranks", schedule_role_size(&run->schedule, buffer->role));
         jsonw_u64(writer, "rank_B", run->result.size_B[id]);
         jsonw_digest(writer, "digest", host_digest(&run->result, &run->schedule, id));
         jsonw_close_object(writer);
@@ -199,7 +191,8 @@ static void write_skipped(const Run *run, JsonWriter *writer) {
         jsonw_open_object(writer, NULL);
         jsonw_string(writer, "name", op->name);
         jsonw_string(writer, "kind", schedule_op_names[op->kind]);
-        jsonw_string(writer, "role", run->schedule.roles[role_of(run, id)].name);
+        jsonw_string(writer, "role",
+                     run->schedule.roles[schedule_op_role(&run->schedule, id)].name);
         jsonw_u64(writer, "runs", run->result.instances[id]);
         jsonw_close_object(writer);
     }

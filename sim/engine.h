@@ -2,15 +2,14 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
-#include "sim/cursor.h"
+#include "model/plan/schedule_index.h"
 #include "sim/sim.h"
 #include "sim/traffic.h"
 
 typedef enum StreamState { STREAM_BLOCKED, STREAM_RUNNING, STREAM_ENDED } StreamState;
 
 typedef struct Stream {
-    Cursor cursor;
-    OpId op;
+    ScheduleCursor cursor; // at the operation that runs or is next
     StreamState state;
     Time started; // of the running operation
 } Stream;
@@ -57,7 +56,7 @@ typedef struct Submission {
     Time when;
     Arena arena;
     TrafficContext traffic;
-    Program program;
+    ScheduleIndex index;
     Member *members;
     uint32_t member_count, running; // members that have not ended
     Meeting *meetings;

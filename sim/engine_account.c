@@ -44,11 +44,11 @@ void engine_account(Submission *submission, uint32_t index, Time now) {
     for (uint32_t s = 0; s < submission->schedule->stream_count; s++) {
         const Stream *stream = &member->streams[s];
         if (stream->state != STREAM_RUNNING) continue;
-        if (submission->first_meeting[stream->op] == SCHEDULE_NONE) {
-            if (compute == SCHEDULE_NONE) compute = stream->op;
+        if (submission->first_meeting[stream->cursor.op] == SCHEDULE_NONE) {
+            if (compute == SCHEDULE_NONE) compute = stream->cursor.op;
         } else if (communication == SCHEDULE_NONE &&
-                   engine_meeting(submission, member, stream->op)->phase != MEETING_IDLE)
-            communication = stream->op;
+                   engine_meeting(submission, member, stream->cursor.op)->phase != MEETING_IDLE)
+            communication = stream->cursor.op;
     }
     if (compute != SCHEDULE_NONE) {
         charge_compute(&member->share, &submission->prices[compute], elapsed);

@@ -9,10 +9,6 @@
 #include "model/base/mem.h"
 #include "sim/engine.h"
 
-static bool is_communication(OpKind kind) {
-    return kind == OP_SEND || kind == OP_RECV || kind == OP_COLLECTIVE;
-}
-
 static Price price_of(const Submission *submission, const PriceModel *model, const Op *op) {
     const Compute *compute = &op->compute;
     const StepShape *shape = &submission->shape;
@@ -59,17 +55,11 @@ static void build_members(Submission *submission) {
         member->accounted = submission->when;
         for (uint32_t s = 0; s < schedule->stream_count; s++) {
             Stream *stream = &member->streams[s];
-            uint32_t *runs = arena_alloc(&submission->arena, schedule->block_count, sizeof *runs);
-            cursor_init(&stream->cursor, &submission->program, member->role, s, runs);
-            stream->op = cursor_op(&stream->cursor, &submission->program);
-            stream->state = stream->op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
+            stream->cursor = schedule_index_start(&submission->index, member->role, s);
+            stream->state = stream->cursor.op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
         }
     }
     submission->running = submission->member_count;
-}
-
-static RoleId role_of_op(const Schedule *schedule, OpId op) {
-    return schedule->blocks[schedule->ops[op].block].role;
 }
 
 // Operations of all roles that share a channel and are of the same side (collective, or send).
@@ -112,11 +102,12 @@ static bool build_collective(Sim *sim, Submission *submission, const OpId *ops, 
         arena_alloc(&submission->arena, meeting->participant_count, sizeof *meeting->participants);
     for (uint32_t i = 0; i < meeting->participant_count; i++) {
         uint32_t rank = is_folded ? 0 : schedule_group_member(family, group, i);
-        RoleId role = is_folded ? role_of_op(schedule, ops[i]) : schedule_role_of(schedule, rank);
+        RoleId role =
+            is_folded ? schedule_op_role(schedule, ops[i]) : schedule_role_of(schedule, rank);
         Participant *participant = &meeting->participants[i];
         participant->member = is_folded ? role : rank;
         for (uint32_t k = 0; k < op_count; k++)
-            if (role_of_op(schedule, ops[k]) == role) participant->op = ops[k];
+            if (schedule_op_role(schedule, ops[k]) == role) participant->op = ops[k];
     }
     if (!traffic_collective(&submission->traffic, ops[0], group, &meeting->traffic, err))
         return false;
@@ -124,21 +115,11 @@ static bool build_collective(Sim *sim, Submission *submission, const OpId *ops, 
     return true;
 }
 
-static uint64_t instances_per_pass(const Schedule *schedule, OpId op) {
-    const Role *role = &schedule->roles[role_of_op(schedule, op)];
-    uint64_t instances = 0;
-    for (uint32_t i = 0; i < role->segment_count; i++) {
-        const Segment *segment = &schedule->segments[role->first_segment + i];
-        if (segment->block == schedule->ops[op].block) instances += segment->repeat;
-    }
-    return instances;
-}
-
 static bool build_send(Sim *sim, Submission *submission, OpId op, uint32_t index,
                        uint32_t *capacity, Err *err) {
     const Schedule *schedule = submission->schedule;
     bool is_folded = submission->traffic.is_folded;
-    RoleId from = role_of_op(schedule, op), to = schedule->ops[op].comm.peer;
+    RoleId from = schedule_op_role(schedule, op), to = schedule->ops[op].comm.peer;
     Meeting *meeting = add_meeting(submission, capacity);
     meeting->op = op;
     meeting->participant_count = 2;
@@ -153,7 +134,7 @@ static bool build_send(Sim *sim, Submission *submission, OpId op, uint32_t index
         if (schedule->ops[o].kind != OP_RECV || comm->channel != schedule->ops[op].comm.channel)
             continue;
         meeting->participants[1].op = o;
-        meeting->ahead = comm->lag * instances_per_pass(schedule, o);
+        meeting->ahead = comm->lag * schedule_index_per_pass(&submission->index, o);
     }
     if (!traffic_send(&submission->traffic, op, index, &meeting->traffic, err)) return false;
     own_tags(sim, submission, meeting);
@@ -169,7 +150,7 @@ static bool build_channel(Sim *sim, Submission *submission, OpId op, OpId *scrat
     bool is_send = schedule->ops[op].kind == OP_SEND;
     uint32_t count = 1;
     if (!is_folded)
-        count = is_send ? schedule_set_size(&schedule->roles[role_of_op(schedule, op)].ranks)
+        count = is_send ? schedule_role_size(schedule, schedule_op_role(schedule, op))
                         : schedule->groups[schedule->ops[op].comm.group].count;
     for (uint32_t i = 0; i < count; i++) {
         bool done = is_send
@@ -202,14 +183,14 @@ static bool build_meetings(Sim *sim, Submission *submission, Err *err) {
 
 bool engine_build(Sim *sim, Submission *submission, Err *err) {
     const Schedule *schedule = submission->schedule;
-    cursor_program_init(&submission->program, schedule);
+    schedule_index_build(&submission->index, schedule, UINT32_MAX, UINT32_MAX);
     submission->first_meeting =
         arena_alloc(&submission->arena, schedule->op_count, sizeof *submission->first_meeting);
     submission->prices =
         arena_alloc(&submission->arena, schedule->op_count, sizeof *submission->prices);
     for (OpId o = 0; o < schedule->op_count; o++) {
         submission->first_meeting[o] = SCHEDULE_NONE;
-        if (!is_communication(schedule->ops[o].kind))
+        if (!schedule_op_is_comm(schedule->ops[o].kind))
             submission->prices[o] = price_of(submission, sim->model, &schedule->ops[o]);
     }
     build_members(submission);
@@ -241,7 +222,7 @@ void engine_free(Submission *submission) {
     mem_free(submission->meetings);
     mem_free(submission->spans);
     traffic_close(&submission->traffic);
-    cursor_program_free(&submission->program);
+    schedule_index_free(&submission->index);
     arena_free(&submission->arena);
     *submission = (Submission){0};
 }

@@ -55,7 +55,8 @@ CalibParam net_step_param(const Fabric *fabric, const Route *route) {
     return param;
 }
 
-uint64_t net_capacity(const Net *net, const FabricLink *link) {
+// Nominal capacity x efficiency, in whole B/s.
+static uint64_t capacity_Bps(const Net *net, const FabricLink *link) {
     double efficiency = net->calib->values[net_bandwidth_param(link->link_class)].value;
     int64_t capacity = num_round((double)link->capacity_Bps * efficiency);
     return capacity > 0 ? (uint64_t)capacity : 1;
@@ -107,7 +108,7 @@ bool net_resource(Net *net, const LinkOrbit *orbit, ResourceId *out, Err *err) {
     }
     if (!refuse_overlap(net, orbit, err)) return false;
     FabricLink link = fabric_link(net->fabric, orbit->base);
-    ResourceId made = flow_add_resource(&net->flows, net_capacity(net, &link));
+    ResourceId made = flow_add_resource(&net->flows, capacity_Bps(net, &link));
     net->links = mem_grow(net->links, &net->link_capacity, made + 1, sizeof *net->links);
     net->links[made] = (NetLink){.orbit = *orbit, .link = link};
     if (2 * net->flows.resource_count > net->bucket_count)

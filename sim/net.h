@@ -43,9 +43,6 @@ LinkOrbit net_single(LinkId link);
 CalibParam net_bandwidth_param(LinkClass link_class);
 CalibParam net_step_param(const Fabric *fabric, const Route *route);
 
-// Nominal capacity x efficiency, in whole B/s.
-uint64_t net_capacity(const Net *net, const FabricLink *link);
-
 // Counts what a finished transfer has carried: `bytes` of one transfer over its edges.
 void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, uint64_t bytes);
 

@@ -46,7 +46,7 @@ static void keep_span(Submission *submission, uint32_t member, const Stream *str
         submission->spans = mem_realloc(submission->spans, (size_t)submission->span_capacity,
                                         sizeof *submission->spans);
     }
-    submission->spans[submission->span_count++] = (Span){.op = stream->op,
+    submission->spans[submission->span_count++] = (Span){.op = stream->cursor.op,
                                                          .member = member,
                                                          .pass = stream->cursor.pass,
                                                          .iteration = stream->cursor.iteration,
@@ -55,10 +55,10 @@ static void keep_span(Submission *submission, uint32_t member, const Stream *str
 }
 
 static bool is_ready(const Submission *submission, const Member *member, const Stream *stream) {
-    const Op *op = &submission->schedule->ops[stream->op];
+    const Op *op = &submission->schedule->ops[stream->cursor.op];
     for (uint32_t i = 0; i < op->wait_count; i++) {
         OpId on = submission->schedule->waits[op->first_wait + i];
-        if (member->done[on] < cursor_required(&stream->cursor, &submission->program, on))
+        if (member->done[on] < schedule_index_earlier(&submission->index, &stream->cursor, on))
             return false;
     }
     return true;
@@ -87,12 +87,12 @@ static void account_all(Submission *submission, const Meeting *meeting, Time now
 
 static void enter_collective(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
-    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
+    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->cursor.op);
     if (meeting->traffic.step_count == 0) {
         post(sim, EVENT_COMPUTED, s, member, stream->cursor.stream, sim->now);
         return;
     }
-    find_participant(meeting, member, stream->op)->is_in = true;
+    find_participant(meeting, member, stream->cursor.op)->is_in = true;
     if (++meeting->arrived < meeting->participant_count) return;
     meeting->arrived = 0;
     meeting->step = 0;
@@ -102,7 +102,7 @@ static void enter_collective(Sim *sim, uint32_t s, uint32_t member, Stream *stre
 
 static void enter_send(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
-    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
+    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->cursor.op);
     meeting->participants[0].is_in = true;
     meeting->step = 0;
     meeting->repeats_left = 1;
@@ -118,7 +118,7 @@ static bool has_come(const Meeting *meeting) {
 
 static void enter_receive(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
-    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->op);
+    Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->cursor.op);
     if (!has_come(meeting)) {
         meeting->participants[1].is_in = true;
         return;
@@ -135,13 +135,14 @@ static void try_stream(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     engine_account(submission, member, sim->now);
     stream->state = STREAM_RUNNING;
     stream->started = sim->now;
-    switch (submission->schedule->ops[stream->op].kind) {
+    switch (submission->schedule->ops[stream->cursor.op].kind) {
     case OP_GEMM:
     case OP_GROUPED_GEMM:
     case OP_ATTENTION:
     case OP_MEMORY:
     case OP_COPY:
-        post(sim, EVENT_COMPUTED, s, member, at, sim->now + submission->prices[stream->op].time_ps);
+        post(sim, EVENT_COMPUTED, s, member, at,
+             sim->now + submission->prices[stream->cursor.op].time_ps);
         break;
     case OP_SEND: enter_send(sim, s, member, stream); break;
     case OP_RECV: enter_receive(sim, s, member, stream); break;
@@ -164,11 +165,11 @@ static Time bound_of(Submission *submission, const Member *member, OpId op) {
 static void note_end(Submission *submission, uint32_t member, const Stream *stream, Time now) {
     Member *m = &submission->members[member];
     OpTotal *total =
-        &submission->totals[(uint64_t)member * submission->schedule->op_count + stream->op];
+        &submission->totals[(uint64_t)member * submission->schedule->op_count + stream->cursor.op];
     total->instances++;
     total->busy_ps += now - stream->started;
-    total->bound_ps += bound_of(submission, m, stream->op);
-    m->done[stream->op]++;
+    total->bound_ps += bound_of(submission, m, stream->cursor.op);
+    m->done[stream->cursor.op]++;
     if (now > m->end) m->end = now;
     if (now > submission->rounds[stream->cursor.pass])
         submission->rounds[stream->cursor.pass] = now;
@@ -181,9 +182,8 @@ static void end_operation(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     Stream *stream = &m->streams[at];
     engine_account(submission, member, sim->now);
     note_end(submission, member, stream, sim->now);
-    cursor_next(&stream->cursor, &submission->program);
-    stream->op = cursor_op(&stream->cursor, &submission->program);
-    stream->state = stream->op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
+    schedule_index_next(&submission->index, &stream->cursor);
+    stream->state = stream->cursor.op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
     bool has_ended = true;
     for (uint32_t i = 0; i < submission->schedule->stream_count; i++)
         if (m->streams[i].state != STREAM_ENDED) has_ended = false;
@@ -325,7 +325,7 @@ static bool refuse_stuck(const Sim *sim, Err *err) {
                 const Stream *stream = &member->streams[at];
                 if (stream->state == STREAM_ENDED) continue;
                 const char *role = submission->schedule->roles[member->role].name;
-                const char *op = submission->schedule->ops[stream->op].name;
+                const char *op = submission->schedule->ops[stream->cursor.op].name;
                 if (stream->state == STREAM_RUNNING)
                     return err_set(err, "no progress: \"%s\" of role \"%s\" waits for its partners",
                                    op, role);

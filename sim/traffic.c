@@ -281,7 +281,7 @@ static bool fold_all_pairs(TrafficContext *context, const GroupFamily *family, c
                                family->name);
             const Op *to = op_of_role(schedule, b, op->comm.channel);
             assert(to);
-            uint64_t flows = relations[r].count * schedule_set_size(&schedule->roles[a].ranks);
+            uint64_t flows = relations[r].count * schedule_role_size(schedule, a);
             Pair pair = {gpu, relations[r].gpu, a, b, FOLD_ALL_PAIRS, flows};
             uint64_t bytes = pair_bytes(context, from, to, family->size, step);
             if (!add_flow(context, traffic, &pair, bytes, a, b, err)) return false;
@@ -298,7 +298,7 @@ static bool fold_shift(TrafficContext *context, const GroupFamily *family, const
     if (!schedule_group_of(family, rank, &group, &position))
         return err_set(err, "rank %u is in no group of \"%s\"", rank, family->name);
     uint64_t members = (uint64_t)family->size * family->count;
-    if (members != schedule_set_size(&schedule->roles[role].ranks))
+    if (members != schedule_role_size(schedule, role))
         return err_set(err, "groups of \"%s\" mix roles", family->name);
     uint32_t first = schedule_group_member(family, group, 0),
              last = schedule_group_member(family, group, family->size - 1);
@@ -364,7 +364,7 @@ bool traffic_collective(TrafficContext *context, OpId id, uint32_t group, Traffi
 bool traffic_send(TrafficContext *context, OpId id, uint32_t index, Traffic *out, Err *err) {
     const Schedule *schedule = context->schedule;
     const Op *op = &schedule->ops[id];
-    RoleId a = schedule->blocks[op->block].role, b = op->comm.peer;
+    RoleId a = schedule_op_role(schedule, id), b = op->comm.peer;
     const RankSet *from = &schedule->roles[a].ranks, *to = &schedule->roles[b].ranks;
     uint32_t at = context->is_folded ? 0 : index;
     uint32_t from_rank = schedule_rank_at(from, at), to_rank = schedule_rank_at(to, at);

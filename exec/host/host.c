@@ -195,7 +195,7 @@ static void take_counts(HostRun *run) {
     uint32_t *ops = arena_alloc(&run->arena, schedule->role_count, sizeof *ops);
     run->place = arena_alloc(&run->arena, schedule->op_count, sizeof *run->place);
     for (OpId id = 0; id < schedule->op_count; id++)
-        run->place[id] = ops[schedule->blocks[schedule->ops[id].block].role]++;
+        run->place[id] = ops[schedule_op_role(schedule, id)]++;
     uint64_t sum = 0;
     run->first_ended = arena_alloc(&run->arena, schedule->rank_count, sizeof *run->first_ended);
     for (uint32_t rank = 0; rank < schedule->rank_count; rank++) {
@@ -208,7 +208,7 @@ static void take_counts(HostRun *run) {
         arena_alloc(&run->arena, run->wiring.port_count, sizeof *run->first_arrived);
     for (uint32_t port = 0; port < run->wiring.port_count; port++) {
         run->first_arrived[port] = sum;
-        sum += schedule_set_size(&schedule->roles[run->wiring.ports[port].role].ranks);
+        sum += schedule_role_size(schedule, run->wiring.ports[port].role);
     }
     run->arrived = arena_alloc(&run->arena, sum, sizeof *run->arrived);
 }
@@ -247,7 +247,7 @@ static void take_memory(HostRun *run, const HostInit *init) {
     }
     for (uint32_t port = 0; port < run->wiring.port_count; port++) {
         HostMail *mail = &run->mails[port];
-        uint32_t members = schedule_set_size(&schedule->roles[run->wiring.ports[port].role].ranks);
+        uint32_t members = schedule_role_size(schedule, run->wiring.ports[port].role);
         if (mail->slots > 0)
             mail->bytes = arena_alloc(&run->arena, members, mail->slots * mail->slot_B);
     }
@@ -289,7 +289,7 @@ const uint8_t *host_buffer(const HostResult *result, const Schedule *schedule, B
 }
 
 Digest host_digest(const HostResult *result, const Schedule *schedule, BufferId buffer) {
-    uint64_t members = schedule_set_size(&schedule->roles[schedule->buffers[buffer].role].ranks);
+    uint64_t members = schedule_role_size(schedule, schedule->buffers[buffer].role);
     uint64_t bytes = members * result->size_B[buffer];
     Digest digest = hash_u64(HASH_START, bytes);
     return hash_bytes(digest, result->memory[buffer], bytes);

@@ -53,7 +53,7 @@ static void fill_shares(Scene *scene) {
 // in a dispatch, and their results the other way in a combine.
 static uint64_t split_elements(const Scene *scene, uint32_t source, uint32_t to) {
     uint64_t element = scene->op->comm.element;
-    uint64_t elements = scene->bytes / element + (scene->bytes % element != 0);
+    uint64_t elements = wide_div_up_u64(scene->bytes, element);
     return scene->op->comm.split == SPLIT_BY_DESTINATION
                ? collective_share_count(elements, scene->n, source, &scene->shares[to])
                : collective_share_count(elements, scene->n, to, &scene->shares[source]);

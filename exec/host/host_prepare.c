@@ -57,10 +57,6 @@ static void prepare_slices(HostRun *run) {
     }
 }
 
-static uint32_t role_size(const Schedule *schedule, RoleId role) {
-    return schedule_set_size(&schedule->roles[role].ranks);
-}
-
 static Wide op_bytes(const HostRun *run, const Op *op) {
     if (op->kind == OP_COPY) return extent_value(&op->compute.bytes, run->shape);
     return schedule_op_is_comm(op->kind) ? extent_value(&op->comm.bytes, run->shape) : 0;
@@ -97,7 +93,7 @@ static void size_mail(HostRun *run, uint32_t port, Wide *memory) {
         if (bytes > mail->slot_B) mail->slot_B = bytes;
     }
     mail->slots = (lag < passes ? lag : passes) * per_pass + 2; // per_pass is below HOST_RUNS_MAX
-    *memory += wide_mul(mail->slots, mail->slot_B) * role_size(run->schedule, end->role);
+    *memory += wide_mul(mail->slots, mail->slot_B) * schedule_role_size(run->schedule, end->role);
 }
 
 static Wide memory_needed(HostRun *run) {
@@ -105,11 +101,11 @@ static Wide memory_needed(HostRun *run) {
     Wide memory = 0, aside = 0;
     for (BufferId id = 0; id < schedule->buffer_count; id++)
         memory += wide_mul(extent_value(&schedule->buffers[id].bytes, run->shape),
-                           role_size(schedule, schedule->buffers[id].role));
+                           schedule_role_size(schedule, schedule->buffers[id].role));
     for (uint32_t port = 0; port < run->wiring.port_count; port++) size_mail(run, port, &memory);
     for (OpId id = 0; id < schedule->op_count; id++) {
         const Op *op = &schedule->ops[id];
-        uint32_t ranks = role_size(schedule, schedule->blocks[op->block].role);
+        uint32_t ranks = schedule_role_size(schedule, schedule_op_role(schedule, id));
         memory += (Wide)ranks * 2 * sizeof(uint64_t); // counts by rank and operation
         if (aside_B(run, op) > aside) aside = aside_B(run, op);
     }
@@ -122,10 +118,10 @@ static bool check_limits(HostRun *run, Err *err) {
     char text[40];
     for (OpId id = 0; id < schedule->op_count; id++) {
         const Op *op = &schedule->ops[id];
-        RoleId role = schedule->blocks[op->block].role;
+        RoleId role = schedule_op_role(schedule, id);
         Wide instances =
             wide_mul(schedule_index_per_pass(&run->index, id), schedule->roles[role].passes) *
-            role_size(schedule, role);
+            schedule_role_size(schedule, role);
         runs += instances;
         if (instances <= HOST_RUNS_MAX && moved <= HOST_MOVED_MAX_B)
             moved += instances * moved_B(run, op);

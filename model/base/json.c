@@ -437,12 +437,10 @@ static bool require(JsonNode object, const char *key, JsonNode *out, Err *err) {
 bool json_as_string(JsonNode node, const char **out, Err *err) {
     if (!expect_kind(node, JSON_STRING, "a string", err)) return false;
     const char *text = node_of(node)->item->valuestring;
-    for (const char *at = text; *at != '\0'; at++) {
-        char found[TEXT_QUOTE_MAX];
-        if (text_control(at, strnlen(at, 4)) == 0) continue;
-        return json_error(node, err, "expected a text on one line, found %s",
-                          text_quote(text, found));
-    }
+    size_t plain = text_plain(text);
+    if (text[plain] != '\0')
+        return json_error(node, err, "expected a text on one line, found a control after %zu bytes",
+                          plain);
     *out = text;
     return true;
 }

@@ -81,7 +81,8 @@ bool json_flops(JsonNode object, const char *key, uint64_t *out_flops, Err *err)
 bool json_enum(JsonNode object, const char *key, const char *const *names, uint32_t count,
                uint32_t *out, Err *err);
 
-// The value of the node itself, for array elements.
+// The value of the node itself, for array elements. A string has to stand on one line (text_plain):
+// what is read is printed.
 bool json_as_string(JsonNode node, const char **out, Err *err);
 bool json_as_u64(JsonNode node, uint64_t *out, Err *err);
 bool json_as_double(JsonNode node, double *out, Err *err);

@@ -127,6 +127,12 @@ size_t text_control(const char *bytes, size_t count) {
     return width == 3 && first == 0xe2 && (breaks || turns) ? 3 : 0;
 }
 
+size_t text_plain(const char *string) {
+    size_t length = strlen(string), at = 0;
+    while (at < length && text_control(string + at, length - at) == 0) at++;
+    return at;
+}
+
 bool text_is_utf8(const char *bytes, size_t count) {
     for (size_t i = 0; i < count;) {
         size_t width = text_code_point(bytes + i, count - i);

@@ -37,6 +37,9 @@ size_t text_code_point(const char *bytes, size_t count);
 // otherwise.
 size_t text_control(const char *bytes, size_t count);
 
+// Bytes of the string before its first such code point: its length when it has none.
+size_t text_plain(const char *string);
+
 // The string in double quotes for a message, cut after 48 code points with "..."; `buffer` has at
 // least TEXT_QUOTE_MAX bytes. Returns buffer.
 #define TEXT_QUOTE_MAX 208

@@ -16,6 +16,11 @@ typedef int64_t Time; // simulated time, picoseconds
 #define TIME_MAX      INT64_MAX
 #define PS_PER_SECOND INT64_C(1000000000000)
 
+// Rounded once, so that a number written for programs is the nearest one.
+static inline double units_seconds(Time ps) {
+    return (double)ps / (double)PS_PER_SECOND;
+}
+
 typedef enum UnitsKind { UNITS_BYTES, UNITS_RATE, UNITS_TIME, UNITS_FLOPS, UNITS_COUNT } UnitsKind;
 
 // The form of a quantity for messages: `a rate such as "400 Gbit/s"`.

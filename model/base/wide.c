@@ -25,18 +25,14 @@ int wide_compare_ratio_wide(Wide a, uint64_t b, Wide c, uint64_t d) {
     return 0;
 }
 
-static uint64_t saturate(Wide value) {
-    return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
-}
-
 uint64_t wide_mul_div(uint64_t a, uint64_t b, uint64_t c) {
     assert(c > 0);
-    return saturate(wide_mul(a, b) / c);
+    return wide_saturate(wide_mul(a, b) / c);
 }
 
 uint64_t wide_mul_div_up(uint64_t a, uint64_t b, uint64_t c) {
     assert(c > 0);
-    return saturate(wide_div_up(wide_mul(a, b), c));
+    return wide_saturate(wide_div_up(wide_mul(a, b), c));
 }
 
 bool wide_mul_u64(uint64_t a, uint64_t b, uint64_t *out) {

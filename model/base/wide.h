@@ -20,8 +20,26 @@ static inline int wide_compare_ratio(uint64_t a, uint64_t b, uint64_t c, uint64_
 // The same for 128-bit numerators and 64-bit denominators: exact, through 192-bit products.
 int wide_compare_ratio_wide(Wide a, uint64_t b, Wide c, uint64_t d);
 
+// a / b rounded up; b > 0.
 static inline Wide wide_div_up(Wide a, Wide b) {
     return a / b + (a % b != 0);
+}
+
+static inline uint64_t wide_div_up_u64(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+// What is over UINT64_MAX becomes UINT64_MAX.
+static inline uint64_t wide_saturate(Wide value) {
+    return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
+}
+
+static inline uint64_t wide_mul_saturate(uint64_t a, uint64_t b) {
+    return wide_saturate(wide_mul(a, b));
+}
+
+static inline uint64_t wide_add_saturate(uint64_t a, uint64_t b) {
+    return wide_saturate((Wide)a + b);
 }
 
 // a * b / c rounded down or up; c > 0. The product is exact; a result over UINT64_MAX saturates.

@@ -27,20 +27,6 @@ typedef struct Work {
     NumFmt math;
 } Work;
 
-static uint64_t times(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return wide_mul_u64(a, b, &product) ? product : UINT64_MAX;
-}
-
-static uint64_t plus(uint64_t a, uint64_t b) {
-    uint64_t sum;
-    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
-}
-
-static uint64_t parts(uint64_t a, uint64_t size) {
-    return a / size + (a % size != 0);
-}
-
 // A value in [0, 2^64) rounded up; doubles above that saturate.
 static uint64_t round_up(double value) {
     if (value >= 0x1p63) return UINT64_MAX;
@@ -141,15 +127,17 @@ static Price assemble_gemm(const PriceModel *model, const Work *work) {
 // in INT4 (compressed-tensors, group size 32 with bf16 scales). FP8 scales, one for 128 x 128, are
 // left out.
 static uint64_t weight_bytes(NumFmt format, uint64_t n, uint64_t k) {
-    uint64_t elements = times(n, k), bytes = numfmt_bytes(format, elements);
-    if (format == NUMFMT_FP4) return plus(bytes, parts(elements, SCALE_GROUP));
-    if (format == NUMFMT_INT4) return plus(bytes, 2 * parts(elements, SCALE_GROUP));
+    uint64_t elements = wide_mul_saturate(n, k), bytes = numfmt_bytes(format, elements);
+    if (format == NUMFMT_FP4)
+        return wide_add_saturate(bytes, wide_div_up_u64(elements, SCALE_GROUP));
+    if (format == NUMFMT_INT4)
+        return wide_add_saturate(bytes, 2 * wide_div_up_u64(elements, SCALE_GROUP));
     return bytes;
 }
 
 // m x k inputs and m x n outputs.
 static uint64_t activation_bytes(uint64_t m, uint64_t n, uint64_t k) {
-    return times(ACTIVATION_B, times(m, plus(n, k)));
+    return wide_mul_saturate(ACTIVATION_B, wide_mul_saturate(m, wide_add_saturate(n, k)));
 }
 
 static uint64_t tile_rows(uint64_t rows) {
@@ -161,13 +149,16 @@ static uint64_t tile_rows(uint64_t rows) {
 // over the units that are left, in parts of at least SPLIT_K.
 static uint64_t wave_flop(uint64_t row_tiles, uint64_t rows, uint64_t n, uint64_t k,
                           uint64_t units) {
-    uint64_t tiles = times(row_tiles, parts(n, TILE));
+    uint64_t tiles = wide_mul_saturate(row_tiles, wide_div_up_u64(n, TILE));
     if (units == 0) units = 1;
     uint64_t tile_flop = 2 * rows * TILE; // for one step of k
-    if (tiles >= units) return times(times(times(parts(tiles, units), units), tile_flop), k);
+    if (tiles >= units)
+        return wide_mul_saturate(
+            wide_mul_saturate(wide_mul_saturate(wide_div_up_u64(tiles, units), units), tile_flop),
+            k);
     uint64_t split = tiles == 0 ? 1 : units / tiles, least = k < SPLIT_K ? k : SPLIT_K;
-    uint64_t depth = parts(k, split) > least ? parts(k, split) : least;
-    return times(times(units, tile_flop), depth);
+    uint64_t depth = wide_div_up_u64(k, split) > least ? wide_div_up_u64(k, split) : least;
+    return wide_mul_saturate(wide_mul_saturate(units, tile_flop), depth);
 }
 
 Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
@@ -175,10 +166,13 @@ Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, ui
     Work work = {.math = math};
     if (m > 0) {
         uint64_t rows = tile_rows(m), units = model->device->compute_units;
-        work.flop = times(times(2, times(m, n)), times(k, batch));
-        work.padded_flop = wave_flop(times(batch, parts(m, rows)), rows, n, k, units);
+        work.flop = wide_mul_saturate(wide_mul_saturate(2, wide_mul_saturate(m, n)),
+                                      wide_mul_saturate(k, batch));
+        work.padded_flop =
+            wave_flop(wide_mul_saturate(batch, wide_div_up_u64(m, rows)), rows, n, k, units);
         if (work.padded_flop < work.flop) work.padded_flop = work.flop;
-        work.bytes = times(batch, plus(weight_bytes(weights, n, k), activation_bytes(m, n, k)));
+        work.bytes = wide_mul_saturate(
+            batch, wide_add_saturate(weight_bytes(weights, n, k), activation_bytes(m, n, k)));
     }
     return assemble_gemm(model, &work);
 }
@@ -197,12 +191,12 @@ Price price_grouped_gemm(const PriceModel *model, uint64_t m, uint64_t experts, 
         // product is monotone
         double hit = experts_hit(m, experts);
         uint64_t rows_each = round_up((double)m / hit), rows = tile_rows(rows_each);
-        uint64_t row_tiles = round_up(hit * (double)parts(rows_each, rows));
-        work.flop = times(2, times(times(m, n), k));
+        uint64_t row_tiles = round_up(hit * (double)wide_div_up_u64(rows_each, rows));
+        work.flop = wide_mul_saturate(2, wide_mul_saturate(wide_mul_saturate(m, n), k));
         work.padded_flop = wave_flop(row_tiles, rows, n, k, model->device->compute_units);
         if (work.padded_flop < work.flop) work.padded_flop = work.flop;
-        work.bytes =
-            plus(round_up(hit * (double)weight_bytes(weights, n, k)), activation_bytes(m, n, k));
+        work.bytes = wide_add_saturate(round_up(hit * (double)weight_bytes(weights, n, k)),
+                                       activation_bytes(m, n, k));
     }
     return assemble_gemm(model, &work);
 }

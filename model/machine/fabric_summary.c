@@ -18,22 +18,12 @@
 #define PAIRS_MAX      16384               // routes of an irregular machine
 #define WORK_MAX       (UINT64_C(1) << 32) // of those routes, were each to look at every link
 
-static uint64_t add_up(uint64_t a, uint64_t b) {
-    uint64_t sum;
-    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
-}
-
-static uint64_t multiply_up(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return wide_mul_u64(a, b, &product) ? product : UINT64_MAX;
-}
-
 static void count_parts(const Fabric *fabric, FabricSummary *summary) {
     for (uint32_t i = 0; i < fabric->class_count; i++) {
         const VertexClass *class = &fabric->classes[i];
         summary->count[class->kind] += class->count;
-        summary->memory_B[class->kind] =
-            add_up(summary->memory_B[class->kind], multiply_up(class->memory_B, class->count));
+        summary->memory_B[class->kind] = wide_add_saturate(
+            summary->memory_B[class->kind], wide_mul_saturate(class->memory_B, class->count));
     }
     for (uint32_t i = 0; i < fabric->rule_count; i++) {
         const FabricRule *rule = &fabric->rules[i];
@@ -47,7 +37,7 @@ static void gpu_bandwidth(const Fabric *fabric, VertexId gpu, uint64_t *sums) {
     memset(sums, 0, LINK_CLASS_COUNT * sizeof *sums);
     while (fabric_next_link(fabric, gpu, &cursor, &id)) {
         FabricLink link = fabric_link(fabric, id);
-        sums[link.link_class] = add_up(sums[link.link_class], link.capacity_Bps);
+        sums[link.link_class] = wide_add_saturate(sums[link.link_class], link.capacity_Bps);
     }
 }
 
@@ -95,9 +85,9 @@ static void share_nics(const Fabric *fabric, FabricSummary *summary) {
         bool from = fabric->classes[rule->from_class].kind == PART_NIC,
              to = fabric->classes[rule->to_class].kind == PART_NIC;
         uint64_t capacity =
-            multiply_up(rule->instances, rule->link->bandwidth_Bps * rule->link->cables);
+            wide_mul_saturate(rule->instances, rule->link->bandwidth_Bps * rule->link->cables);
         uint64_t *sum = &sums[rule->link->link_class];
-        *sum = add_up(*sum, multiply_up(capacity, (uint64_t)from + to));
+        *sum = wide_add_saturate(*sum, wide_mul_saturate(capacity, (uint64_t)from + to));
     }
     for (uint32_t k = LINK_IB; k <= LINK_ETH; k++) {
         uint64_t share = sums[k] / fabric->gpu_count;
@@ -160,7 +150,8 @@ static uint64_t send(Graph *graph, uint32_t length) {
     }
     for (uint32_t i = 0; i < length; i++) {
         graph->arcs[graph->path[i]].room -= least;
-        graph->arcs[graph->path[i] ^ 1].room = add_up(graph->arcs[graph->path[i] ^ 1].room, least);
+        graph->arcs[graph->path[i] ^ 1].room =
+            wide_add_saturate(graph->arcs[graph->path[i] ^ 1].room, least);
     }
     return least;
 }
@@ -173,7 +164,7 @@ static uint64_t fill_levels(Graph *graph) {
     memcpy(graph->open, graph->first, graph->node_count * sizeof *graph->open);
     for (;;) {
         if (node == graph->sink) {
-            total = add_up(total, send(graph, length));
+            total = wide_add_saturate(total, send(graph, length));
             length = 0;
             node = graph->source;
         }
@@ -245,7 +236,7 @@ static void fill_graph(const Fabric *fabric, const Halves *halves, Graph *graph)
         }
         for (uint32_t k = last - 2; k < last; k++) {
             graph->arcs[k].room = graph->arcs[k].capacity =
-                add_up(graph->arcs[k].capacity, link.capacity_Bps);
+                wide_add_saturate(graph->arcs[k].capacity, link.capacity_Bps);
         }
     }
 }
@@ -262,12 +253,12 @@ static void cut(const Fabric *fabric, FabricSummary *summary) {
     graph.path = arena_alloc(&arena, nodes, sizeof(uint32_t));
     fill_graph(fabric, &halves, &graph);
     while (find_levels(&graph))
-        summary->bisection_Bps = add_up(summary->bisection_Bps, fill_levels(&graph));
+        summary->bisection_Bps = wide_add_saturate(summary->bisection_Bps, fill_levels(&graph));
     for (uint32_t i = 0; i < graph.arc_count; i++) {
         const Arc *arc = &graph.arcs[i], *back = &graph.arcs[i ^ 1];
         if (graph.level[back->to] == FABRIC_NONE || graph.level[arc->to] != FABRIC_NONE) continue;
         uint64_t *sum = &summary->bisection_by_class[arc->link_class];
-        *sum = add_up(*sum, arc->capacity);
+        *sum = wide_add_saturate(*sum, arc->capacity);
     }
     summary->has_bisection = true;
     mem_free(graph.arcs);

@@ -88,7 +88,7 @@ static bool add(const DimSet *dims, const DimRule *rule, uint64_t *out, Err *err
 
 static bool round_up(const DimSet *dims, const DimRule *rule, uint64_t *out, Err *err) {
     uint64_t a = dim_get(dims, rule->a), b = dim_get(dims, rule->b);
-    if (wide_mul_u64(a / b + (a % b != 0), b, out)) return true;
+    if (wide_mul_u64(wide_div_up_u64(a, b), b, out)) return true;
     return err_set(err, "%s: too large", dim_name(dims, rule->a));
 }
 
@@ -100,7 +100,7 @@ static bool evaluate(const DimSet *dims, const DimRule *rule, uint64_t *out, Err
     case DIM_SUM: return add(dims, rule, out, err);
     case DIM_LESS: *out = a > rule->k ? a - rule->k : 0; return true;
     case DIM_ROUND_UP: return round_up(dims, rule, out, err);
-    case DIM_PARTS: *out = a / rule->k + (a % rule->k != 0); return true;
+    case DIM_PARTS: *out = wide_div_up_u64(a, rule->k); return true;
     case DIM_SHARE: {
         uint64_t b = dim_get(dims, rule->b);
         *out = b != 0 && a % b == 0 ? a / b : 0;

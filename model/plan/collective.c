@@ -201,7 +201,7 @@ void collective_chunk(uint64_t bytes, uint32_t element, uint32_t n, uint32_t c, 
                       uint64_t *count) {
     assert(n > 0 && c < n);
     uint64_t size = element == 0 ? 1 : element;
-    uint64_t elements = bytes / size + (bytes % size != 0);
+    uint64_t elements = wide_div_up_u64(bytes, size);
     uint64_t each = elements / n, longer = elements % n;
     uint64_t begin = each * c + (c < longer ? c : longer);
     uint64_t end = begin + each + (c < longer);

@@ -33,8 +33,7 @@ uint64_t extent_value(const Extent *extent, const StepShape *shape) {
         if (terms[i] > ~(Wide)0 - sum) return UINT64_MAX;
         sum += terms[i];
     }
-    Wide value = wide_div_up(sum, divisor(extent));
-    return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
+    return wide_saturate(wide_div_up(sum, divisor(extent)));
 }
 
 bool extent_equals(const Extent *a, const Extent *b) {

@@ -29,16 +29,6 @@ const char *const memory_term_names[MEMORY_TERM_COUNT] = {
 #undef X
 };
 
-static uint64_t add(uint64_t a, uint64_t b) {
-    uint64_t sum;
-    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
-}
-
-static uint64_t multiply(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return wide_mul_u64(a, b, &product) ? product : UINT64_MAX;
-}
-
 // Cache elements per token and layer on one rank.
 static uint64_t rank_elements(const AttentionSpec *spec, uint32_t tp) {
     switch (spec->kind) {
@@ -48,7 +38,7 @@ static uint64_t rank_elements(const AttentionSpec *spec, uint32_t tp) {
     case ATTENTION_KIND_COUNT: break;
     }
     uint64_t heads = spec->kv_heads > 0 ? spec->kv_heads : 1;
-    uint64_t held = heads > tp ? (heads + tp - 1) / tp : 1;
+    uint64_t held = heads > tp ? wide_div_up_u64(heads, tp) : 1;
     return spec->kv_elements_per_token / heads * held;
 }
 
@@ -60,7 +50,7 @@ static uint64_t sum_layers(const Pool *pool, const Arch *arch, uint32_t stage,
     pool_stage_layers(pool, arch->layers, stage, &first, &count);
     for (uint32_t layer = first; layer < first + count; layer++) {
         const LayerKind *kind = &arch->kinds[arch->kind_of_layer[layer]];
-        sum = add(sum, layer_B(pool, &arch->attentions[kind->attention]));
+        sum = wide_add_saturate(sum, layer_B(pool, &arch->attentions[kind->attention]));
     }
     return sum;
 }
@@ -72,12 +62,13 @@ static uint64_t layer_kv_B(const Pool *pool, const AttentionSpec *spec) {
 }
 
 static uint64_t layer_state_B(const Pool *pool, const AttentionSpec *spec) {
-    return spec->state_B_per_sequence / pool->tp + (spec->state_B_per_sequence % pool->tp != 0);
+    return wide_div_up_u64(spec->state_B_per_sequence, pool->tp);
 }
 
 uint64_t memory_kv_B(const Pool *pool, const Arch *arch, uint32_t stage, uint64_t tokens) {
-    uint64_t pages = tokens / PAGE_TOKENS + (tokens % PAGE_TOKENS != 0);
-    return multiply(sum_layers(pool, arch, stage, layer_kv_B), multiply(pages, PAGE_TOKENS));
+    uint64_t pages = wide_div_up_u64(tokens, PAGE_TOKENS);
+    return wide_mul_saturate(sum_layers(pool, arch, stage, layer_kv_B),
+                             wide_mul_saturate(pages, PAGE_TOKENS));
 }
 
 uint64_t memory_state_B(const Pool *pool, const Arch *arch, uint32_t stage) {
@@ -93,8 +84,9 @@ uint64_t memory_over_B(const MemoryUse *use) {
 }
 
 static uint64_t fitting_sequences(const MemoryUse *use, uint64_t sequence_B) {
-    uint64_t fixed = add(use->term_B[MEMORY_WEIGHTS],
-                         add(use->term_B[MEMORY_BUFFERS], use->term_B[MEMORY_RESERVE]));
+    uint64_t fixed = wide_add_saturate(
+        use->term_B[MEMORY_WEIGHTS],
+        wide_add_saturate(use->term_B[MEMORY_BUFFERS], use->term_B[MEMORY_RESERVE]));
     if (fixed > use->usable_B) return 0;
     return sequence_B > 0 ? (use->usable_B - fixed) / sequence_B : UINT64_MAX;
 }
@@ -113,13 +105,13 @@ void memory_use(const Plan *plan, uint32_t pool_index, const Arch *arch, const D
         MemoryUse use = {.stage = stage, .sequences = sequences};
         use.usable_B = wide_mul_div(device_low(device->memory_B), scenario->memory_permille, 1000);
         use.term_B[MEMORY_WEIGHTS] = shards.stages[stage].largest_B;
-        use.term_B[MEMORY_KV] = multiply(kv_B, sequences);
-        use.term_B[MEMORY_STATE] = multiply(state_B, sequences);
+        use.term_B[MEMORY_KV] = wide_mul_saturate(kv_B, sequences);
+        use.term_B[MEMORY_STATE] = wide_mul_saturate(state_B, sequences);
         use.term_B[MEMORY_BUFFERS] = buffers_B;
         use.term_B[MEMORY_RESERVE] = memory_reserve_B(pool);
         for (uint32_t i = 0; i < MEMORY_TERM_COUNT; i++)
-            use.total_B = add(use.total_B, use.term_B[i]);
-        uint64_t fitting = fitting_sequences(&use, add(kv_B, state_B));
+            use.total_B = wide_add_saturate(use.total_B, use.term_B[i]);
+        uint64_t fitting = fitting_sequences(&use, wide_add_saturate(kv_B, state_B));
         if (fitting < most) most = fitting;
         if (stage == 0 || use.total_B > fullest.total_B) fullest = use;
     }

@@ -122,9 +122,13 @@ bool schedule_check_structure(const Schedule *schedule, Err *err);
 uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape *shape);
 
 uint32_t schedule_set_size(const RankSet *ranks);
-uint32_t schedule_rank_at(const RankSet *ranks, uint32_t index); // member `index` of the set
+uint32_t schedule_role_size(const Schedule *schedule, RoleId role); // ranks of the role
+uint32_t schedule_rank_at(const RankSet *ranks, uint32_t index);    // member `index` of the set
 bool schedule_set_index(const RankSet *ranks, uint32_t rank, uint32_t *out_index);
 RoleId schedule_role_of(const Schedule *schedule, uint32_t rank); // SCHEDULE_NONE: in none
+static inline RoleId schedule_op_role(const Schedule *schedule, OpId op) {
+    return schedule->blocks[schedule->ops[op].block].role;
+}
 // Member j of a group; and the group and position of a rank in a family (false when it is in none).
 uint32_t schedule_group_member(const GroupFamily *family, uint32_t group, uint32_t j);
 bool schedule_group_of(const GroupFamily *family, uint32_t rank, uint32_t *out_group,

@@ -179,8 +179,8 @@ static bool check_collective(const Schedule *schedule, const Comm *comm, Err *er
 static bool check_message(const Schedule *schedule, RoleId role, const Comm *comm, Err *err) {
     if (comm->peer >= schedule->role_count || comm->peer == role)
         return err_set(err, "there is no other role %u", comm->peer);
-    uint32_t own = schedule_set_size(&schedule->roles[role].ranks);
-    uint32_t other = schedule_set_size(&schedule->roles[comm->peer].ranks);
+    uint32_t own = schedule_role_size(schedule, role);
+    uint32_t other = schedule_role_size(schedule, comm->peer);
     char quoted[TEXT_QUOTE_MAX];
     return own == other || err_set(err, "its role has %u ranks, role %s has %u", own,
                                    text_quote(schedule->roles[comm->peer].name, quoted), other);
@@ -213,7 +213,7 @@ static bool check_waits(const Schedule *schedule, RoleId role, OpId id, Err *err
         if (on >= schedule->op_count) return err_set(err, "waits for operation %u of none", on);
         char text[SCHEDULE_TEXT_MAX];
         if (on == id) return err_set(err, "waits for itself");
-        if (schedule->blocks[schedule->ops[on].block].role != role)
+        if (schedule_op_role(schedule, on) != role)
             return err_set(err, "waits for %s: only communication joins roles",
                            schedule_op_text(schedule, on, text));
     }
@@ -237,7 +237,7 @@ static bool check_slices(const Schedule *schedule, RoleId role, const Op *op, Er
 
 static bool check_op(const Schedule *schedule, OpId id, Err *err) {
     const Op *op = &schedule->ops[id];
-    RoleId role = schedule->blocks[op->block].role;
+    RoleId role = schedule_op_role(schedule, id);
     if (op->op_class >= OP_CLASS_COUNT) return err_set(err, "no such class");
     if (op->stream >= SCHEDULE_STREAMS_MAX)
         return err_set(err, "stream %u, at most %u", op->stream, SCHEDULE_STREAMS_MAX - 1);
@@ -290,7 +290,7 @@ static bool check_memberships(const Schedule *schedule, Err *err) {
     for (OpId id = 0; id < schedule->op_count; id++) {
         const Op *op = &schedule->ops[id];
         if (op->kind == OP_COLLECTIVE)
-            pairs[count++] = (Membership){schedule->blocks[op->block].role, op->comm.group, id};
+            pairs[count++] = (Membership){schedule_op_role(schedule, id), op->comm.group, id};
     }
     qsort(pairs, count, sizeof *pairs, compare_memberships);
     for (uint32_t i = 0; good && i < count; i++) {

@@ -63,11 +63,6 @@ bool schedule_comm_sides(const Schedule *schedule, OpId id, ScheduleSides *out, 
     return true;
 }
 
-static uint64_t times(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return wide_mul_u64(a, b, &product) ? product : UINT64_MAX;
-}
-
 static ScheduleRoom room_of_collective(const Schedule *schedule, const Comm *comm, uint64_t bytes,
                                        uint64_t part, uint64_t whole) {
     uint32_t n = schedule->groups[comm->group].size;
@@ -81,9 +76,9 @@ static ScheduleRoom room_of_collective(const Schedule *schedule, const Comm *com
     case COLLECTIVE_COUNT: return (ScheduleRoom){.input_B = bytes, .output_B = bytes};
     }
     if (comm->split == SPLIT_EVEN)
-        return (ScheduleRoom){.input_B = bytes, .output_B = times(chunk, n)};
-    uint64_t elements = times(bytes / comm->element + (bytes % comm->element != 0), n);
-    uint64_t share = times(wide_mul_div_up(elements, part, whole), comm->element);
+        return (ScheduleRoom){.input_B = bytes, .output_B = wide_mul_saturate(chunk, n)};
+    uint64_t elements = wide_mul_saturate(wide_div_up_u64(bytes, comm->element), n);
+    uint64_t share = wide_mul_saturate(wide_mul_div_up(elements, part, whole), comm->element);
     if (comm->split == SPLIT_BY_SOURCE) return (ScheduleRoom){.input_B = share, .output_B = bytes};
     return (ScheduleRoom){.input_B = bytes, .output_B = share};
 }

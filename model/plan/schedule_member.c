@@ -9,6 +9,10 @@ uint32_t schedule_set_size(const RankSet *ranks) {
     return ranks->count * ranks->repeat;
 }
 
+uint32_t schedule_role_size(const Schedule *schedule, RoleId role) {
+    return schedule_set_size(&schedule->roles[role].ranks);
+}
+
 uint32_t schedule_rank_at(const RankSet *ranks, uint32_t index) {
     if (ranks->count == 0) return ranks->first;
     return ranks->first + index / ranks->count * ranks->period + index % ranks->count;

@@ -22,11 +22,6 @@ typedef struct Lives {
     uint32_t count;
 } Lives;
 
-static uint64_t add(uint64_t a, uint64_t b) {
-    uint64_t sum;
-    return wide_add_u64(a, b, &sum) ? sum : UINT64_MAX;
-}
-
 static void start_block(Lives *lives, const Block *block, const StepShape *shape) {
     const Schedule *schedule = lives->schedule;
     lives->count = 0;
@@ -65,7 +60,7 @@ static uint64_t live_during(Lives *lives, ScheduleClocks *clocks, OpId id) {
     uint64_t live = 0;
     for (uint32_t i = 0; i < lives->count; i++) {
         const Life *life = &lives->lives[lives->in_use[i] - lives->first];
-        if (is_live(life, &clock)) live = add(live, life->bytes);
+        if (is_live(life, &clock)) live = wide_add_saturate(live, life->bytes);
     }
     return live;
 }
@@ -122,11 +117,11 @@ uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape 
         if (buffer->role != role) continue;
         widen(&buffers, id, id + 1);
         if (buffer->life == BUFFER_STEP)
-            whole_step = add(whole_step, extent_value(&buffer->bytes, shape));
+            whole_step = wide_add_saturate(whole_step, extent_value(&buffer->bytes, shape));
     }
     for (BlockId id = 0; id < schedule->block_count; id++) {
         const Block *block = &schedule->blocks[id];
         if (block->role == role) widen(&ops, block->first_op, block->first_op + block->op_count);
     }
-    return add(whole_step, blocks_peak(schedule, role, buffers, ops, shape));
+    return wide_add_saturate(whole_step, blocks_peak(schedule, role, buffers, ops, shape));
 }

@@ -145,7 +145,7 @@ static uint32_t list_entries(const Schedule *schedule, Entry *entries) {
             (Entry){.kind = op->kind,
                     .with = op->kind == OP_COLLECTIVE ? op->comm.group : op->comm.peer,
                     .channel = op->comm.channel,
-                    .role = schedule->blocks[op->block].role,
+                    .role = schedule_op_role(schedule, id),
                     .op = id};
     }
     qsort(entries, count, sizeof *entries, compare_entries);

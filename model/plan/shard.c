@@ -45,7 +45,7 @@ static uint64_t slice_B(const TensorClass *tensor, uint64_t part, uint32_t exten
 
 // Elements of the side on position `index`: units dealt out evenly, the last unit may be short.
 static uint64_t dealt(Side side, uint32_t ways, uint32_t index) {
-    uint64_t units = ((uint64_t)side.extent + side.unit - 1) / side.unit;
+    uint64_t units = wide_div_up_u64(side.extent, side.unit);
     uint64_t base = units / ways, longer = units % ways;
     uint64_t first = index * base + (index < longer ? index : longer);
     uint64_t end = (first + base + (index < longer)) * side.unit;
@@ -55,7 +55,7 @@ static uint64_t dealt(Side side, uint32_t ways, uint32_t index) {
 }
 
 uint32_t shard_vocab_rows(uint32_t vocab, uint32_t ways) {
-    uint64_t padded = ((uint64_t)vocab + VOCAB_PAD - 1) / VOCAB_PAD * VOCAB_PAD;
+    uint64_t padded = wide_div_up_u64(vocab, VOCAB_PAD) * VOCAB_PAD;
     if (padded % ways == 0) return (uint32_t)(padded / ways);
     uint64_t rows = (padded / ways / VOCAB_PAD + 1) * VOCAB_PAD;
     return (uint32_t)rows;

@@ -6,12 +6,8 @@
 
 #include "model/base/wide.h"
 
-static uint64_t saturate(Wide value) {
-    return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
-}
-
 StepShape step_shape_decode(uint64_t sequences, uint64_t context) {
-    uint64_t attended = saturate(wide_mul(sequences, context));
+    uint64_t attended = wide_mul_saturate(sequences, context);
     return (StepShape){
         .tokens = sequences, .sequences = sequences, .kv_tokens = attended, .qk_pairs = attended};
 }
@@ -19,11 +15,19 @@ StepShape step_shape_decode(uint64_t sequences, uint64_t context) {
 StepShape step_shape_prefill(uint64_t tokens, uint64_t cached) {
     // new token i (from 1 on) attends to the cached ones and to the first i new ones
     Wide causal = wide_mul(tokens, tokens) / 2 + (tokens + 1) / 2;
-    Wide pairs = wide_mul(tokens, cached);
-    return (StepShape){.tokens = tokens,
-                       .sequences = 1,
-                       .kv_tokens = saturate((Wide)tokens + cached),
-                       .qk_pairs = saturate(saturate(pairs) + (Wide)saturate(causal))};
+    return (StepShape){
+        .tokens = tokens,
+        .sequences = 1,
+        .kv_tokens = wide_add_saturate(tokens, cached),
+        .qk_pairs = wide_add_saturate(wide_mul_saturate(tokens, cached), wide_saturate(causal))};
+}
+
+StepShape step_shape_prompts(uint64_t prompts, uint64_t tokens) {
+    StepShape one = step_shape_prefill(tokens, 0);
+    return (StepShape){.tokens = wide_mul_saturate(one.tokens, prompts),
+                       .sequences = wide_mul_saturate(one.sequences, prompts),
+                       .kv_tokens = wide_mul_saturate(one.kv_tokens, prompts),
+                       .qk_pairs = wide_mul_saturate(one.qk_pairs, prompts)};
 }
 
 Digest step_shape_digest(const StepShape *shape) {

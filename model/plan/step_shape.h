@@ -23,6 +23,9 @@ StepShape step_shape_decode(uint64_t sequences, uint64_t context);
 // A prefill chunk: one sequence of `tokens` new ones after `cached` earlier ones, causal.
 StepShape step_shape_prefill(uint64_t tokens, uint64_t cached);
 
+// A prefill step of `prompts` whole prompts of `tokens` tokens each, side by side.
+StepShape step_shape_prompts(uint64_t prompts, uint64_t tokens);
+
 Digest step_shape_digest(const StepShape *shape);
 
 #endif

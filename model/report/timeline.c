@@ -15,6 +15,10 @@ void timeline_free(Timeline *timeline) {
     *timeline = (Timeline){0};
 }
 
+RoleId timeline_role(const Timeline *timeline, const Schedule *schedule, uint32_t member) {
+    return timeline->folded ? member : schedule_role_of(schedule, member);
+}
+
 static Digest digest_time(Digest hash, Time ps) {
     return hash_u64(hash, (uint64_t)ps);
 }
@@ -135,8 +139,7 @@ static const char *stream_name(const Schedule *schedule, uint32_t stream) {
 
 static void write_names(const Timeline *timeline, const Schedule *schedule, Text *out) {
     for (uint32_t member = 0; member < timeline->member_count; member++) {
-        const Role *role =
-            &schedule->roles[timeline->folded ? member : schedule_role_of(schedule, member)];
+        const Role *role = &schedule->roles[timeline_role(timeline, schedule, member)];
         Text name = {0};
         if (timeline->folded)
             text_addf(&name, "%s (%" PRIu32 " ranks)", role->name, schedule_set_size(&role->ranks));

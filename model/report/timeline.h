@@ -67,6 +67,8 @@ typedef struct Timeline {
 } Timeline;
 
 void timeline_free(Timeline *timeline);
+// Whose program a member runs: the role itself when folded, that of the rank when expanded.
+RoleId timeline_role(const Timeline *timeline, const Schedule *schedule, uint32_t member);
 // Of all that it says, spans included.
 Digest timeline_digest(const Timeline *timeline);
 

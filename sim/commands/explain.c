@@ -13,8 +13,7 @@
 #include "sim/commands/rank_show.h"
 #include "sim/search/space_fit.h"
 
-#define PS                   1e-12 // seconds in a picosecond
-#define PS_PER_SECOND_DOUBLE 1e12
+#define PS 1e-12 // seconds in a picosecond
 
 // What is explained.
 typedef struct Step {
@@ -25,7 +24,7 @@ typedef struct Step {
 } Step;
 
 static char *seconds_text(double seconds, char *buffer) {
-    return units_format_time(num_round(seconds * PS_PER_SECOND_DOUBLE), buffer);
+    return units_format_time(num_round(seconds * (double)PS_PER_SECOND), buffer);
 }
 
 static double percent(double part, double whole) {
@@ -80,8 +79,7 @@ static uint32_t busiest_member(const Timeline *timeline) {
 }
 
 static const Role *role_of(const EvaluatePhase *phase, uint32_t member) {
-    const Schedule *schedule = &phase->schedule;
-    return &schedule->roles[phase->timeline.folded ? member : schedule_role_of(schedule, member)];
+    return &phase->schedule.roles[timeline_role(&phase->timeline, &phase->schedule, member)];
 }
 
 static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal *classes) {

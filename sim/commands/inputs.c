@@ -1,7 +1,7 @@
 // Reads inputs from options, or from the files beside a saved plan.
 //
 // Invariant: what is simulated is what is saved: options are folded into the scenario before
-// anything uses it, and files are copied from the bytes that were parsed.
+// anything uses it, and the bytes of files that were parsed are kept for the copy (saved.c).
 #include "sim/commands/inputs.h"
 
 #include <assert.h>
@@ -176,6 +176,20 @@ static bool check_digest(const char *path, Digest found, Digest saved, Err *err)
                    hash_format(found, is), hash_format(saved, was));
 }
 
+static bool check_names(const char *path, const PlanFile *plan, Err *err) {
+    const struct {
+        const char *key, *name;
+    } files[] = {{"model", plan->model},
+                 {"topology", plan->topology},
+                 {"scenario", plan->scenario},
+                 {"calibration", plan->calibration}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (*files[i].name == '\0')
+            return err_set(err, "%s: missing \"%s\": the plan does not say what it was made for",
+                           path, files[i].key);
+    return true;
+}
+
 static bool load_beside(Inputs *in, const char *plan_path, const PlanFile *plan, Err *err) {
     const char *topology = file_beside(plan_path, plan->topology, &in->arena);
     const char *scenario = file_beside(plan_path, plan->scenario, &in->arena);
@@ -211,7 +225,8 @@ static bool check_plan(const Inputs *in, const char *path, const Plan *plan, Err
 
 bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err) {
     *out = (Inputs){0};
-    if (load_beside(out, plan_path, plan, err) && check_plan(out, plan_path, &plan->plan, err))
+    if (check_names(plan_path, plan, err) && load_beside(out, plan_path, plan, err) &&
+        check_plan(out, plan_path, &plan->plan, err))
         return true;
     inputs_free(out);
     return false;
@@ -222,45 +237,6 @@ EvaluateInput inputs_for_evaluation(const Inputs *inputs) {
                            .arch = &inputs->arch,
                            .model = &inputs->model,
                            .scenario = &inputs->scenario};
-}
-
-// ---- Saving
-
-static bool save(const char *folder, const char *name, const char *bytes, size_t count, Err *err) {
-    Arena scratch = {0};
-    bool done = file_write(arena_printf(&scratch, "%s/%s", folder, name), bytes, count, err);
-    arena_free(&scratch);
-    return done;
-}
-
-// The model keeps its file's name, which messages and tables show.
-static const char *name_of_model(const Inputs *inputs) {
-    const char *slash = strrchr(inputs->arch_file.path, '/');
-    const char *name = slash == NULL ? inputs->arch_file.path : slash + 1;
-    return saved_is_reserved(name) ? "model.json" : name;
-}
-
-bool inputs_save(const Inputs *inputs, const char *folder, PlanFile *out, Err *err) {
-    PlanFile file = {.model = name_of_model(inputs),
-                     .topology = "topology.json",
-                     .scenario = "scenario.json",
-                     .calibration = "calibration.json",
-                     .model_digest = inputs->arch.digest,
-                     .topology_digest = inputs->topology.digest,
-                     .scenario_digest = inputs->scenario.digest,
-                     .calibration_digest = inputs->calib.digest};
-    Text topology = {0}, scenario = {0};
-    topology_write(&inputs->topology, &topology);
-    scenario_write(&inputs->scenario, &scenario);
-    bool done =
-        save(folder, file.topology, topology.data, topology.length, err) &&
-        save(folder, file.scenario, scenario.data, scenario.length, err) &&
-        save(folder, file.model, inputs->arch_file.bytes, inputs->arch_file.count, err) &&
-        save(folder, file.calibration, inputs->calib_file.bytes, inputs->calib_file.count, err);
-    text_free(&topology);
-    text_free(&scenario);
-    if (done) *out = file;
-    return done;
 }
 
 void inputs_free(Inputs *inputs) {

@@ -51,8 +51,4 @@ void inputs_free(Inputs *inputs);
 
 EvaluateInput inputs_for_evaluation(const Inputs *inputs);
 
-// Writes the inputs into a folder that exists, and their names and digests into *out (which borrows
-// from inputs).
-bool inputs_save(const Inputs *inputs, const char *folder, PlanFile *out, Err *err);
-
 #endif

@@ -10,6 +10,7 @@
 #include "model/base/table.h"
 #include "model/base/units.h"
 #include "model/moe/count.h"
+#include "sim/commands/figures.h"
 #include "sim/commands/output.h"
 
 #define MODEL_JSON_VERSION 1
@@ -184,58 +185,31 @@ static void show_text(const Arch *arch, Text *out) {
 
 // ---- For programs
 
-// One figure: the member of a JSON object, the row of a CSV table.
-typedef struct Figures {
-    JsonWriter *json; // one of the two
-    Table *csv;
-} Figures;
-
-static void put(const Figures *to, const char *key, uint64_t value) {
-    if (to->json != NULL) {
-        jsonw_u64(to->json, key, value);
-        return;
-    }
-    table_cell(to->csv, key);
-    table_cellf(to->csv, "%" PRIu64, value);
-}
-
-// "routed experts" as "routed_experts".
-static void put_component(const Figures *to, Component component, const char *suffix,
-                          uint64_t value) {
-    Text key = {0};
-    text_addf(&key, "%s%s", arch_component_names[component], suffix);
-    for (size_t i = 0; i < key.length; i++)
-        if (key.data[i] == ' ') key.data[i] = '_';
-    put(to, text_string(&key), value);
-    text_free(&key);
-}
-
 static void put_figures(const Figures *to, const Arch *arch) {
     const ArchTotals *totals = &arch->totals;
-    put(to, "layers", arch->layers);
-    put(to, "hidden_size", arch->hidden);
-    put(to, "vocab_size", arch->vocab);
-    put(to, "max_context_tok", arch->max_context);
-    put(to, "parameters", totals->parameters);
+    figures_put(to, "layers", arch->layers);
+    figures_put(to, "hidden_size", arch->hidden);
+    figures_put(to, "vocab_size", arch->vocab);
+    figures_put(to, "max_context_tok", arch->max_context);
+    figures_put(to, "parameters", totals->parameters);
     for (uint32_t i = 0; i < COUNT_ACTIVE_KINDS; i++)
-        put(to, active_keys[i], count_active(arch, (CountActive)i));
-    put(to, "mtp_parameters", totals->mtp_parameters);
-    put(to, "mtp_parameters_on_disk", totals->mtp_on_disk);
-    put(to, "vision_parameters", totals->vision_parameters);
-    put(to, "tensors", totals->tensors);
-    put(to, "checkpoint_B", totals->checkpoint_B);
+        figures_put(to, active_keys[i], count_active(arch, (CountActive)i));
+    figures_put(to, "mtp_parameters", totals->mtp_parameters);
+    figures_put(to, "mtp_parameters_on_disk", totals->mtp_on_disk);
+    figures_put(to, "vision_parameters", totals->vision_parameters);
+    figures_put(to, "tensors", totals->tensors);
+    figures_put(to, "checkpoint_B", totals->checkpoint_B);
     for (uint32_t c = 0; c < COMPONENT_COUNT; c++)
-        put_component(to, (Component)c, "_B", totals->component_B[c]);
-    put(to, "kv_bf16_B_per_token", arch_kv_B_per_token(arch, NUMFMT_BF16));
-    put(to, "kv_fp8_B_per_token", arch_kv_B_per_token(arch, NUMFMT_FP8));
-    put(to, "kv_packed_B_per_token", packed_B_per_token(arch));
-    put(to, "state_B_per_sequence", totals->state_B_per_sequence);
+        figures_put_named(to, arch_component_names[c], "_B", totals->component_B[c]);
+    figures_put(to, "kv_bf16_B_per_token", arch_kv_B_per_token(arch, NUMFMT_BF16));
+    figures_put(to, "kv_fp8_B_per_token", arch_kv_B_per_token(arch, NUMFMT_FP8));
+    figures_put(to, "kv_packed_B_per_token", packed_B_per_token(arch));
+    figures_put(to, "state_B_per_sequence", totals->state_B_per_sequence);
 }
 
 static void show_csv(const Arch *arch, Text *out) {
     Table table = {0};
-    table_column(&table, "figure", TABLE_LEFT);
-    table_column(&table, "value", TABLE_RIGHT);
+    figures_columns(&table);
     put_figures(&(Figures){.csv = &table}, arch);
     table_print_csv(&table, out);
     table_free(&table);

@@ -5,7 +5,6 @@
 #include "sim/commands/saved.h"
 
 #define RANK_JSON_VERSION 1
-#define PS_PER_S          1e12 // picoseconds in a second; a division by it is rounded once
 
 static const char *origin_name(ScenarioOrigin origin) {
     switch (origin) {
@@ -38,7 +37,7 @@ static void write_limit(JsonWriter *w, const char *key, Time limit_ps) {
     if (limit_ps == 0)
         jsonw_null(w, key);
     else
-        jsonw_double(w, key, (double)limit_ps / PS_PER_S);
+        jsonw_double(w, key, units_seconds(limit_ps));
 }
 
 static void write_workload(JsonWriter *w, const Inputs *in) {

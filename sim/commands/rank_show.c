@@ -6,8 +6,6 @@
 #include "model/base/table.h"
 #include "sim/commands/output.h"
 
-#define PS_PER_S 1e12 // picoseconds in a second; a division by it is rounded once
-
 // ---- Inputs
 
 static const char *mark(const Scenario *scenario, ScenarioField field) {
@@ -256,10 +254,10 @@ static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     table_cell(table, plan_gpu_product(&row->plan, text));
     add_csv_number(table, e->tok_s_per_gpu);
     add_csv_number(table, e->tok_s_per_user);
-    add_csv_number(table, (double)e->ttft_ps / PS_PER_S);
-    add_csv_number(table, (double)e->ttft_bound_ps / PS_PER_S);
-    add_csv_number(table, (double)e->tpot_ps / PS_PER_S);
-    add_csv_number(table, (double)e->tpot_bound_ps / PS_PER_S);
+    add_csv_number(table, units_seconds(e->ttft_ps));
+    add_csv_number(table, units_seconds(e->ttft_bound_ps));
+    add_csv_number(table, units_seconds(e->tpot_ps));
+    add_csv_number(table, units_seconds(e->tpot_bound_ps));
     table_cellf(table, "%" PRIu64, headroom_B(&row->memory));
     table_cell(table, evaluate_part_name(e->bottleneck));
     table_cell(table, calib_provenance_names[e->confidence]);

@@ -8,18 +8,8 @@
 #include "model/base/file.h"
 #include "model/base/json.h"
 
-#define PS_PER_S 1e12 // picoseconds in a second; a division by it is rounded once
-
-bool saved_is_reserved(const char *name) {
-    static const char *const names[] = {"topology.json", "scenario.json", "calibration.json",
-                                        "rank.json"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return strncmp(name, "plan-", 5) == 0;
-}
-
 static void write_seconds(JsonWriter *writer, const char *key, Time ps) {
-    jsonw_double(writer, key, (double)ps / PS_PER_S);
+    jsonw_double(writer, key, units_seconds(ps));
 }
 
 void saved_write_figures(JsonWriter *writer, const Evaluation *e) {
@@ -75,11 +65,54 @@ bool saved_read_result(const char *result, Arena *arena, const char **out_assume
 
 // ---- The folder
 
-static bool write_file(const char *folder, const char *name, const Text *text, Err *err) {
+static bool write_file(const char *folder, const char *name, const char *bytes, size_t count,
+                       Err *err) {
     Arena scratch = {0};
-    const char *path = arena_printf(&scratch, "%s/%s", folder, name);
-    bool done = file_write(path, text_string(text), text->length, err);
+    bool done = file_write(arena_printf(&scratch, "%s/%s", folder, name), bytes, count, err);
     arena_free(&scratch);
+    return done;
+}
+
+static bool write_text(const char *folder, const char *name, const Text *text, Err *err) {
+    return write_file(folder, name, text_string(text), text->length, err);
+}
+
+// True for names that the folder uses for something else than the model.
+static bool is_reserved(const char *name) {
+    static const char *const names[] = {"topology.json", "scenario.json", "calibration.json",
+                                        "rank.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return strncmp(name, "plan-", 5) == 0;
+}
+
+// The model keeps its file's name, which messages and tables show.
+static const char *name_of_model(const Inputs *inputs) {
+    const char *slash = strrchr(inputs->arch_file.path, '/');
+    const char *name = slash == NULL ? inputs->arch_file.path : slash + 1;
+    return is_reserved(name) ? "model.json" : name;
+}
+
+// Writes the inputs, and their names and digests into *out, which borrows from inputs.
+static bool write_inputs(const char *folder, const Inputs *inputs, PlanFile *out, Err *err) {
+    const InputFile *arch = &inputs->arch_file, *calib = &inputs->calib_file;
+    *out = (PlanFile){.model = name_of_model(inputs),
+                      .topology = "topology.json",
+                      .scenario = "scenario.json",
+                      .calibration = "calibration.json",
+                      .model_digest = inputs->arch.digest,
+                      .topology_digest = inputs->topology.digest,
+                      .scenario_digest = inputs->scenario.digest,
+                      .calibration_digest = inputs->calib.digest};
+    Text topology = {0}, scenario = {0};
+    topology_write(&inputs->topology, &topology);
+    scenario_write(&inputs->scenario, &scenario);
+    bool done = write_text(folder, out->topology, &topology, err) &&
+                write_text(folder, out->scenario, &scenario, err) &&
+                write_file(folder, out->model, arch->bytes, arch->count, err) &&
+                write_file(folder, out->calibration, calib->bytes, calib->count, err);
+    text_free(&topology);
+    text_free(&scenario);
     return done;
 }
 
@@ -93,7 +126,7 @@ static bool write_plan(const char *folder, const PlanFile *names, const Inputs *
     file.plan = row->plan;
     file.result = text_string(&result);
     plan_write(&file, &text);
-    bool done = write_file(folder, name, &text, err);
+    bool done = write_text(folder, name, &text, err);
     text_free(&result);
     text_free(&text);
     return done;
@@ -102,8 +135,8 @@ static bool write_plan(const char *folder, const PlanFile *names, const Inputs *
 bool saved_write(const char *folder, const Inputs *inputs, const Ranking *ranking, uint32_t plans,
                  const Text *rank_json, Err *err) {
     PlanFile names = {0};
-    if (!inputs_save(inputs, folder, &names, err)) return false;
+    if (!write_inputs(folder, inputs, &names, err)) return false;
     for (uint32_t i = 0; i < plans; i++)
         if (!write_plan(folder, &names, inputs, &ranking->rows[i], i + 1, err)) return false;
-    return write_file(folder, "rank.json", rank_json, err);
+    return write_text(folder, "rank.json", rank_json, err);
 }

@@ -16,9 +16,6 @@
 // More sequences than any engine batches; a bound for edited files.
 #define SAVED_SEQUENCES_MAX 1000000000
 
-// True for names that the folder uses for something else than the model.
-bool saved_is_reserved(const char *name);
-
 // The figures of an evaluation as members of the open object; keys name their units.
 void saved_write_figures(JsonWriter *writer, const Evaluation *evaluation);
 

@@ -15,8 +15,6 @@
 #include "sim/commands/output.h"
 #include "sim/commands/saved.h"
 
-#define PS_PER_S 1e12 // picoseconds in a second; a division by it is rounded once
-
 typedef enum PhaseChoice { SHOW_DECODE, SHOW_PREFILL } PhaseChoice;
 
 typedef struct Replay {
@@ -154,7 +152,7 @@ static void show_links(const Timeline *timeline, Text *out) {
     for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
         const LinkTotal *link = &timeline->links[i];
         if (link->bytes == 0) continue;
-        double seconds = (double)timeline->end_ps / PS_PER_S;
+        double seconds = units_seconds(timeline->end_ps);
         table_cell(&table, topology_class_names[i]);
         table_cell(&table, units_format_bytes(link->bytes, text));
         table_cell(&table, link->busiest_name);
@@ -188,10 +186,10 @@ static void write_phase(JsonWriter *w, const char *key, const EvaluatePhase *pha
     jsonw_u64(w, "new_tok", phase->shape.tokens);
     jsonw_u64(w, "sequences", phase->shape.sequences);
     jsonw_u64(w, "cached_tok", phase->shape.kv_tokens);
-    jsonw_double(w, "end_s", (double)timeline->end_ps / PS_PER_S);
+    jsonw_double(w, "end_s", units_seconds(timeline->end_ps));
     jsonw_open_array(w, "pass_ends_s");
     for (uint32_t i = 0; i < timeline->round_count; i++)
-        jsonw_double(w, NULL, (double)timeline->round_ps[i] / PS_PER_S);
+        jsonw_double(w, NULL, units_seconds(timeline->round_ps[i]));
     jsonw_close_array(w);
     jsonw_open_array(w, "links");
     for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {

@@ -14,6 +14,7 @@
 #include "model/machine/fabric.h"
 #include "model/machine/fabric_summary.h"
 #include "model/machine/topology.h"
+#include "sim/commands/figures.h"
 #include "sim/commands/output.h"
 
 #define TOPO_JSON_VERSION 1
@@ -194,41 +195,15 @@ static void show_text(const Machine *machine, Text *out) {
 
 // ---- For programs
 
-// One figure: the member of a JSON object, the row of a CSV table.
-typedef struct Figures {
-    JsonWriter *json; // one of the two
-    Table *csv;
-} Figures;
-
-static void put(const Figures *to, const char *key, uint64_t value) {
-    if (to->json != NULL) {
-        jsonw_u64(to->json, key, value);
-        return;
-    }
-    table_cell(to->csv, key);
-    table_cellf(to->csv, "%" PRIu64, value);
-}
-
-// "pcie-switch" and "_count" make "pcie_switch_count".
-static void put_named(const Figures *to, const char *name, const char *suffix, uint64_t value) {
-    Text key = {0};
-    text_addf(&key, "%s%s", name, suffix);
-    for (size_t i = 0; i < key.length; i++) {
-        if (key.data[i] == '-') key.data[i] = '_';
-    }
-    put(to, text_string(&key), value);
-    text_free(&key);
-}
-
 static void put_classes(const Figures *to, const FabricSummary *summary) {
     for (uint32_t k = 0; k < LINK_CLASS_COUNT; k++) {
         if (summary->cables[k] == 0) continue;
         const char *name = topology_class_names[k];
-        put_named(to, name, "_cables", summary->cables[k]);
-        put_named(to, name, "_per_gpu_least_Bps", summary->gpu_Bps[k].low);
-        put_named(to, name, "_per_gpu_most_Bps", summary->gpu_Bps[k].high);
+        figures_put_named(to, name, "_cables", summary->cables[k]);
+        figures_put_named(to, name, "_per_gpu_least_Bps", summary->gpu_Bps[k].low);
+        figures_put_named(to, name, "_per_gpu_most_Bps", summary->gpu_Bps[k].high);
         if (summary->has_bisection)
-            put_named(to, name, "_bisection_Bps", summary->bisection_by_class[k]);
+            figures_put_named(to, name, "_bisection_Bps", summary->bisection_by_class[k]);
     }
 }
 
@@ -237,25 +212,24 @@ static void put_figures(const Figures *to, const Machine *machine) {
     const FabricSummary *summary = &machine->summary;
     for (uint32_t k = 0; k < PART_KIND_COUNT; k++) {
         if (summary->count[k] == 0) continue;
-        put_named(to, topology_kind_names[k], "_count", summary->count[k]);
+        figures_put_named(to, topology_kind_names[k], "_count", summary->count[k]);
         if (summary->memory_B[k] == 0) continue;
         const char *suffix = k == PART_MEMORY || k == PART_STORAGE ? "_B" : "_memory_B";
-        put_named(to, topology_kind_names[k], suffix, summary->memory_B[k]);
+        figures_put_named(to, topology_kind_names[k], suffix, summary->memory_B[k]);
     }
-    put(to, "domain_gpus", fabric->domain_size);
-    put(to, "node_gpus", fabric->node_size);
+    figures_put(to, "domain_gpus", fabric->domain_size);
+    figures_put(to, "node_gpus", fabric->node_size);
     put_classes(to, summary);
-    if (summary->has_bisection) put(to, "bisection_Bps", summary->bisection_Bps);
+    if (summary->has_bisection) figures_put(to, "bisection_Bps", summary->bisection_Bps);
     if (!summary->has_diameter) return;
-    put(to, "diameter_links", summary->diameter_hops);
-    put(to, "diameter_ps", (uint64_t)summary->diameter_ps);
+    figures_put(to, "diameter_links", summary->diameter_hops);
+    figures_put(to, "diameter_ps", (uint64_t)summary->diameter_ps);
 }
 
 static void show_csv(const Machine *machine, Text *out) {
     Table table = {0};
-    table_column(&table, "figure", TABLE_LEFT);
-    table_column(&table, "value", TABLE_RIGHT);
-    put(&(Figures){.csv = &table}, "uniform", machine->fabric.shape.uniform);
+    figures_columns(&table);
+    figures_put(&(Figures){.csv = &table}, "uniform", machine->fabric.shape.uniform);
     put_figures(&(Figures){.csv = &table}, machine);
     table_print_csv(&table, out);
     table_free(&table);

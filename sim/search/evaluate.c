@@ -69,7 +69,7 @@ static void bound_step(const Run *run, const Timeline *timeline, StepTime *step)
     for (uint32_t stage = 0; stage < run->pool->pp; stage++) {
         double longest = 0;
         for (uint32_t member = 0; member < timeline->member_count; member++) {
-            uint32_t id = timeline->folded ? member : schedule_role_of(&run->schedule, member);
+            RoleId id = timeline_role(timeline, &run->schedule, member);
             const Role *role = &run->schedule.roles[id];
             if (role->ranks.first / stage_ranks % run->pool->pp != stage) continue;
             longest = larger(longest, member_bound(timeline, &run->schedule, member, role));
@@ -188,11 +188,7 @@ static bool run_prompt(Run *run, PromptTime *sum, Err *err) {
 
 // `prompts` whole prompts in one step.
 static bool run_packed(Run *run, uint64_t prompts, StepTime *step, Err *err) {
-    StepShape shape = step_shape_prefill(run->input->scenario->isl, 0);
-    shape.tokens *= prompts;
-    shape.sequences *= prompts;
-    shape.kv_tokens *= prompts;
-    shape.qk_pairs *= prompts;
+    StepShape shape = step_shape_prompts(prompts, run->input->scenario->isl);
     return simulate_step(run, &shape, NULL, step, err);
 }
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/base/wide.h"
 #include "model/plan/plan_legal.h"
 #include "sim/search/space_fit.h"
 #include "sim/search/space_place.h"
@@ -80,7 +81,7 @@ typedef struct Search {
 
 uint64_t space_sequences(const Pool *pool, uint64_t concurrency) {
     uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
-    return concurrency / slots + (concurrency % slots != 0);
+    return wide_div_up_u64(concurrency, slots);
 }
 
 static const char *note_of(Search *search, const Pool *pool) {

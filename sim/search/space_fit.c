@@ -28,12 +28,7 @@ static StepShape largest_prefill(const Scenario *scenario, uint64_t sequences) {
     uint64_t chunk = scenario->prefill_chunk, isl = scenario->isl;
     if (isl >= chunk) return step_shape_prefill(chunk, isl - chunk);
     uint64_t prompts = chunk / isl < sequences ? chunk / isl : sequences;
-    StepShape shape = step_shape_prefill(isl, 0);
-    shape.tokens *= prompts;
-    shape.sequences *= prompts;
-    shape.kv_tokens *= prompts;
-    shape.qk_pairs *= prompts;
-    return shape;
+    return step_shape_prompts(prompts, isl);
 }
 
 static uint64_t buffers_B(const FitInput *input, const Plan *plan, uint64_t sequences) {

@@ -69,6 +69,25 @@ static void test_wide_mul_div_is_exact_and_saturates(void **state) {
     assert_true(wide_div_up(WIDE_MAX, 1) == WIDE_MAX);
 }
 
+static void test_wide_saturates(void **state) {
+    (void)state;
+    // (2^32)^2 and 2^64 - 1 + 1 are one too much for 64 bits
+    assert_true(wide_mul_saturate(UINT64_C(1) << 32, UINT64_C(1) << 32) == UINT64_MAX);
+    assert_true(wide_mul_saturate(3, 5) == 15);
+    assert_true(wide_add_saturate(UINT64_MAX, 1) == UINT64_MAX);
+    assert_true(wide_add_saturate(UINT64_MAX - 1, 1) == UINT64_MAX);
+    assert_true(wide_add_saturate(3, 5) == 8);
+    assert_true(wide_saturate(WIDE_MAX) == UINT64_MAX);
+}
+
+static void test_wide_div_up_u64_rounds_up_without_a_carry(void **state) {
+    (void)state;
+    assert_true(wide_div_up_u64(8, 4) == 2);
+    assert_true(wide_div_up_u64(9, 4) == 3);
+    assert_true(wide_div_up_u64(0, 4) == 0);
+    assert_true(wide_div_up_u64(UINT64_MAX, 2) == UINT64_C(1) << 63); // adding 1 first would wrap
+}
+
 static void test_wide_reports_overflow(void **state) {
     (void)state;
     uint64_t out = 5;
@@ -103,6 +122,8 @@ int main(void) {
         cmocka_unit_test(test_wide_compare_ratio_wide_equals_continued_fractions),
         cmocka_unit_test(test_wide_compare_ratio_wide_at_the_limits),
         cmocka_unit_test(test_wide_mul_div_is_exact_and_saturates),
+        cmocka_unit_test(test_wide_saturates),
+        cmocka_unit_test(test_wide_div_up_u64_rounds_up_without_a_carry),
         cmocka_unit_test(test_wide_reports_overflow),
         cmocka_unit_test(test_wide_gcd),
         cmocka_unit_test(test_wide_format_prints_all_digits),

@@ -15,7 +15,7 @@ static bool is_small(const Schedule *schedule) {
     for (BufferId id = 0; id < schedule->buffer_count; id++) {
         const Buffer *buffer = &schedule->buffers[id];
         uint64_t bytes = extent_value(&buffer->bytes, &small);
-        uint32_t ranks = schedule_set_size(&schedule->roles[buffer->role].ranks);
+        uint32_t ranks = schedule_role_size(schedule, buffer->role);
         if (bytes > 4096 || ranks > 64) return false;
         work += bytes * ranks;
     }

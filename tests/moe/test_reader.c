@@ -71,7 +71,7 @@ static const struct {
     {"unknown-nested-field",
      ":13:149: linear_attn_config.gate_rank: unknown field of kimi_linear, which may change the "
      "cost; go on without it by --assume linear_attn_config.gate_rank=ignored"},
-    {"width-over-32-bits", ": moe_intermediate_size x n_shared_experts: expected at most "
+    {"width-over-32-bits", ": n_shared_experts x moe_intermediate_size: expected at most "
                            "4294967295, found 4294967296"},
     {"wrong-type", ":4:18: hidden_size: expected a whole number, found \"64\""},
     {"zero-heads", ":8:26: num_attention_heads: expected 1 to 2147483648, found 0"},

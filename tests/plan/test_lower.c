@@ -203,9 +203,9 @@ static void test_lower_splits_roles_where_experts_do_not_divide(void **state) {
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     assert_int_equal(schedule.role_count, 2);
     assert_string_equal(schedule.roles[0].name, "stage 0, 13 experts");
-    assert_int_equal(schedule_set_size(&schedule.roles[0].ranks), 32);
+    assert_int_equal(schedule_role_size(&schedule, 0), 32);
     assert_string_equal(schedule.roles[1].name, "stage 0, 12 experts");
-    assert_int_equal(schedule_set_size(&schedule.roles[1].ranks), 40);
+    assert_int_equal(schedule_role_size(&schedule, 1), 40);
     for (uint32_t i = 0; i < schedule.op_count; i++) {
         const Op *op = &schedule.ops[i];
         if (op->kind != OP_GROUPED_GEMM) continue;

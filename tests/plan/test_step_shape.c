@@ -25,6 +25,16 @@ static void test_step_shape_prefill_is_causal(void **state) {
     assert_int_equal(step_shape_prefill(5, 0).qk_pairs, 1 + 2 + 3 + 4 + 5);
 }
 
+// 3 prompts of 4 tokens: each attends to 1, 2, 3 and 4 of its own, never to another prompt.
+static void test_step_shape_prompts_are_side_by_side(void **state) {
+    (void)state;
+    StepShape shape = step_shape_prompts(3, 4);
+    assert_int_equal(shape.tokens, 12);
+    assert_int_equal(shape.sequences, 3);
+    assert_int_equal(shape.kv_tokens, 12);
+    assert_int_equal(shape.qk_pairs, 3 * 10);
+}
+
 static void test_step_shape_saturates(void **state) {
     (void)state;
     assert_true(step_shape_decode(UINT64_C(1) << 40, UINT64_C(1) << 40).qk_pairs == UINT64_MAX);
@@ -43,6 +53,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step_shape_decode),
         cmocka_unit_test(test_step_shape_prefill_is_causal),
+        cmocka_unit_test(test_step_shape_prompts_are_side_by_side),
         cmocka_unit_test(test_step_shape_saturates),
         cmocka_unit_test(test_step_shape_digest_tells_shapes_apart),
     };

@@ -156,7 +156,7 @@ static void compare_experts(SimMachine *bench, Rng *rng, uint32_t n, uint32_t gr
     sim_machine_run(bench, &schedule, SIM_EXPANDED, &expanded);
     assert_int_equal(folded.end_ps, expanded.end_ps);
     for (OpId op = 0; op < schedule.op_count; op++) {
-        RoleId role = schedule.blocks[schedule.ops[op].block].role;
+        RoleId role = schedule_op_role(&schedule, op);
         uint32_t rank = schedule.roles[role].ranks.first;
         assert_int_equal(folded.totals[role * schedule.op_count + op].busy_ps,
                          expanded.totals[rank * schedule.op_count + op].busy_ps);
