@@ -169,14 +169,38 @@ static bool folder_is_empty(const char *path) {
     return empty;
 }
 
-bool file_make_folder(const char *path, Err *err) {
-    if (mkdir(path, 0777) == 0) return true;
-    if (errno != EEXIST) return err_set(err, "%s: cannot be made: %s", shown(path), reason(errno));
-    if (!is_kind(path, S_IFDIR)) return err_set(err, "%s: is a file, expected a folder", path);
-    if (!folder_is_empty(path)) {
-        return err_set(err, "%s: the folder is not empty, expected a new or an empty one", path);
+bool file_folder_begin(const char *path, Arena *arena, const char **out_work, Err *err) {
+    if (is_kind(path, S_IFDIR)) {
+        if (!folder_is_empty(path))
+            return err_set(err, "%s: the folder is not empty, expected a new or an empty one",
+                           path);
+    } else if (access(path, F_OK) == 0)
+        return err_set(err, "%s: is a file, expected a folder", path);
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        char *work = arena_printf(arena, "%s.tmp%d", path, i);
+        if (mkdir(work, 0777) == 0) {
+            *out_work = work;
+            return true;
+        }
+        if (errno != EEXIST) break;
     }
-    return true;
+    return err_set(err, "%s: cannot be made: %s", shown(path), reason(errno));
+}
+
+bool file_folder_end(const char *work, const char *path, Err *err) {
+    if (rename(work, path) == 0) return true; // an empty folder of that name is replaced
+    err_set(err, "%s: cannot be made: %s", path, reason(errno));
+    file_folder_abandon(work);
+    return false;
+}
+
+void file_folder_abandon(const char *work) {
+    DIR *folder = opendir(work);
+    if (folder == NULL) return;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    rmdir(work);
 }
 
 char *file_beside(const char *path, const char *name, Arena *arena) {

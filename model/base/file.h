@@ -31,8 +31,12 @@ bool file_find(const char *name, Arena *arena, const char **out_path, Err *err);
 // The shipped data folder's file "sub/name" (for the device catalogue and calibrations).
 bool file_data(const char *relative, Arena *arena, const char **out_path, Err *err);
 
-// Makes a folder; an existing empty folder is fine, a non-empty one is refused.
-bool file_make_folder(const char *path, Err *err);
+// A folder of files that appears whole or not at all: file_folder_begin checks that `path` is new
+// or an empty folder and makes a working folder "PATH.tmpN" beside it, file_folder_end gives it its
+// name, file_folder_abandon removes it with the files in it.
+bool file_folder_begin(const char *path, Arena *arena, const char **out_work, Err *err);
+bool file_folder_end(const char *work, const char *path, Err *err); // abandons on failure
+void file_folder_abandon(const char *work);
 
 // "DIR/name" where DIR is the folder of `path` ("." when it has none).
 char *file_beside(const char *path, const char *name, Arena *arena);

@@ -246,14 +246,40 @@ static bool check_ports(const Fabric *fabric, Err *err) {
     return true;
 }
 
+// Parts that no link joins to a GPU, not even through others, are a mistake in the description.
+// Classes are joined as a whole, so it is enough to walk those.
+static bool check_joined(const Fabric *fabric, Err *err) {
+    Arena scratch = {0};
+    bool *joined = arena_alloc(&scratch, fabric->class_count, sizeof *joined);
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        joined[c] = fabric->classes[c].kind == PART_GPU;
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (uint32_t c = 0; c < fabric->class_count; c++)
+            for (uint32_t i = fabric->adjacent_start[c];
+                 joined[c] && i < fabric->adjacent_start[c + 1]; i++) {
+                bool *other = &joined[fabric->adjacent[i].other];
+                grows = grows || !*other;
+                *other = true;
+            }
+    }
+    bool done = true;
+    for (uint32_t c = 0; done && c < fabric->class_count; c++)
+        if (!joined[c])
+            done = err_set(err, "%s: no link joins %s to a GPU, directly or through other parts",
+                           fabric->topology->origin, fabric->classes[c].name);
+    arena_free(&scratch);
+    return done;
+}
+
 bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fabric *out,
                   Err *err) {
     Fabric fabric = {.topology = topology};
     bool done = add_classes(&fabric, catalogue, err) && add_links(&fabric, err);
     if (done) add_adjacent(&fabric);
     if (done) fabric.node_size = node_size_of(&fabric);
-    done = done && check_linked(&fabric, err) && check_ports(&fabric, err) &&
-           fabric_shape_find(&fabric, err);
+    done = done && check_linked(&fabric, err) && check_joined(&fabric, err) &&
+           check_ports(&fabric, err) && fabric_shape_find(&fabric, err);
     if (!done) {
         fabric_free(&fabric);
         return false;

@@ -87,8 +87,12 @@ static bool read_part(JsonNode node, Topology *topology, Part *part, Err *err) {
     part->device = "";
     if (part->kind != PART_GROUP) {
         if (!read_optional(node, "device", &topology->arena, &part->device, err)) return false;
+        if (json_has(node, "device") && part->device[0] == '\0')
+            return json_error(json_find(node, "device"), err, "expected the name of a device");
         if (json_has(node, "memory") && !json_bytes(node, "memory", &part->memory_B, err))
             return false;
+        if (json_has(node, "memory") && part->memory_B == 0)
+            return json_error(json_find(node, "memory"), err, "expected a size above 0");
     }
     json_ignore(node, "note");
     return json_finish(node, err);

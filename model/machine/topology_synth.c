@@ -62,23 +62,41 @@ static bool read_count(Spec *spec, const char *text, uint32_t column, Err *err) 
     return true;
 }
 
+static bool read_latency(Spec *spec, const char *text, Err *what) {
+    if (spec->latency_ps >= 0) return err_set(what, "latency is given twice");
+    if (!units_parse_time(text, &spec->latency_ps, what)) return false;
+    return spec->latency_ps <= TOPOLOGY_LATENCY_MAX_PS || err_set(what, "expected at most 1 s");
+}
+
+static bool read_device(Spec *spec, const char *text, Err *what) {
+    if (spec->device[0] != '\0') return err_set(what, "device is given twice");
+    memcpy(spec->device, text, strlen(text) + 1);
+    return text[0] != '\0' || err_set(what, "expected the name of a device");
+}
+
+static bool read_rate(Spec *spec, const char *text, Err *what) {
+    uint64_t rate_Bps;
+    if (!units_parse_rate(text, &rate_Bps, what))
+        return err_set(
+            what, "expected a rate such as \"450 GB/s\", latency=TIME or device=NAME, found \"%s\"",
+            text);
+    if (rate_Bps == 0 || rate_Bps > TOPOLOGY_RATE_MAX_BPS)
+        return err_set(what, "expected a rate above 0 and at most 100 TB/s");
+    if (spec->rate_Bps != 0) return err_set(what, "a rate is given twice");
+    spec->rate_Bps = rate_Bps;
+    return true;
+}
+
 // One field behind a comma: a rate or an option.
 static bool read_field(Spec *spec, const char *text, uint32_t column, Err *err) {
     Err what = {0};
     bool done;
-    if (starts_with(text, "latency=")) {
-        done = units_parse_time(text + strlen("latency="), &spec->latency_ps, &what);
-        if (done && spec->latency_ps > TOPOLOGY_LATENCY_MAX_PS)
-            return fail(spec, column, err, "expected at most 1 s");
-    } else if (starts_with(text, "device=")) {
-        memcpy(spec->device, text + strlen("device="), strlen(text + strlen("device=")) + 1);
-        done = spec->device[0] != '\0' || err_set(&what, "expected the name of a device");
-    } else {
-        done = units_parse_rate(text, &spec->rate_Bps, &what);
-        if (done && (spec->rate_Bps == 0 || spec->rate_Bps > TOPOLOGY_RATE_MAX_BPS)) {
-            return fail(spec, column, err, "expected a rate above 0 and at most 100 TB/s");
-        }
-    }
+    if (starts_with(text, "latency="))
+        done = read_latency(spec, text + strlen("latency="), &what);
+    else if (starts_with(text, "device="))
+        done = read_device(spec, text + strlen("device="), &what);
+    else
+        done = read_rate(spec, text, &what);
     return done || fail(spec, column, err, what.text);
 }
 
@@ -195,9 +213,11 @@ static bool change(Topology *topology, const Spec *spec, const Cluster *cluster,
         uint32_t count = (uint32_t)spec->count, inner = cluster->inner_most;
         while (count % inner != 0) inner--;
         if (count / inner > cluster->outer_most) {
-            return err_set(err, "\"%s\", column %u: %u copies do not fit %u groups of at most %u",
-                           spec->text, spec->count_column, count, cluster->outer_most,
-                           cluster->inner_most);
+            return err_set(err,
+                           "\"%s\", column %u: expected at most %u copies in equal groups of at "
+                           "most %u, found %u",
+                           spec->text, spec->count_column,
+                           cluster->outer_most * cluster->inner_most, cluster->inner_most, count);
         }
         set_counts(topology, cluster->outer, count / inner);
         if (cluster->inner != NULL) set_counts(topology, cluster->inner, inner);

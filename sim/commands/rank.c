@@ -54,7 +54,7 @@ static void print(const CliArgs *args, const Inputs *inputs, const Ranking *rank
     }
 }
 
-static int run(const CliArgs *args, const Inputs *inputs, Err *err) {
+static int run(const CliArgs *args, const Inputs *inputs, const char *work, Err *err) {
     EvaluateInput evaluation = inputs_for_evaluation(inputs);
     Ranking ranking = {0};
     if (!rank_plans(&evaluation, &ranking, err)) return output_bad(err);
@@ -65,9 +65,9 @@ static int run(const CliArgs *args, const Inputs *inputs, Err *err) {
     print(args, inputs, &ranking, plans, &json, &out);
     int status = output_text(&out, ranking.row_count > 0 ? OUTPUT_OK : OUTPUT_NO);
     if (status == OUTPUT_NO) tell_infeasible(&ranking.space);
-    const char *folder = cli_text(args, "save");
-    if (folder != NULL && status != OUTPUT_BAD &&
-        !saved_write(folder, inputs, &ranking, plans, &json, err))
+    if (work != NULL && status != OUTPUT_BAD &&
+        !(saved_write(work, inputs, &ranking, plans, &json, err) &&
+          file_folder_end(work, cli_text(args, "save"), err)))
         status = output_bad(err);
     text_free(&json);
     rank_free(&ranking);
@@ -79,10 +79,14 @@ int rank_command(const CliArgs *args) {
     if (!check_args(args, &err)) return output_bad(&err);
     Inputs inputs;
     if (!inputs_load(args, &inputs, &err)) return output_bad(&err);
-    // before minutes of simulation, not after
-    const char *folder = cli_text(args, "save");
-    int status = folder == NULL || file_make_folder(folder, &err) ? run(args, &inputs, &err)
-                                                                  : output_bad(&err);
+    // whether the folder can be made is asked before minutes of simulation, not after
+    Arena scratch = {0};
+    const char *folder = cli_text(args, "save"), *work = NULL;
+    int status = folder == NULL || file_folder_begin(folder, &scratch, &work, &err)
+                     ? run(args, &inputs, work, &err)
+                     : output_bad(&err);
+    if (work != NULL && status == OUTPUT_BAD) file_folder_abandon(work);
+    arena_free(&scratch);
     inputs_free(&inputs);
     return status;
 }

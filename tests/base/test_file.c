@@ -164,17 +164,37 @@ static void test_file_write_dash_is_stdout(void **state) {
     assert_false(exists("-"));
 }
 
-static void test_file_make_folder_wants_an_empty_one(void **state) {
-    (void)state;
+static void test_file_folder_appears_whole(void **state) {
+    Fixture *f = *state;
     Err err = {0};
-    check_ok(file_make_folder("plans", &err), &err);
-    check_ok(file_make_folder("plans", &err), &err);
-    put("plans/1.json", "{}");
-    check_fails(file_make_folder("plans", &err), &err,
+    const char *work;
+    check_ok(file_folder_begin("plans", &f->arena, &work, &err), &err);
+    assert_false(exists("plans"));
+    put("plans.tmp0/1.json", "{}");
+    check_ok(file_folder_end(work, "plans", &err), &err);
+    assert_true(exists("plans/1.json"));
+    assert_false(exists("plans.tmp0"));
+    check_fails(file_folder_begin("plans", &f->arena, &work, &err), &err,
                 "plans: the folder is not empty, expected a new or an empty one");
-    check_fails(file_make_folder("plans/1.json", &err), &err,
-                "plans/1.json: is a file, expected a folder");
-    check_fails(file_make_folder("a/b", &err), &err, "a/b: cannot be made: no such file or folder");
+}
+
+static void test_file_folder_abandoned_leaves_nothing(void **state) {
+    Fixture *f = *state;
+    Err err = {0};
+    const char *work;
+    assert_int_equal(mkdir("empty", 0777), 0);
+    check_ok(file_folder_begin("empty", &f->arena, &work, &err), &err);
+    put("empty.tmp0/1.json", "{}");
+    file_folder_abandon(work);
+    assert_false(exists("empty.tmp0"));
+    assert_true(exists("empty"));
+    check_ok(file_folder_begin("empty", &f->arena, &work, &err), &err);
+    check_ok(file_folder_end(work, "empty", &err), &err);
+    put("file", "");
+    check_fails(file_folder_begin("file", &f->arena, &work, &err), &err,
+                "file: is a file, expected a folder");
+    check_fails(file_folder_begin("a/b", &f->arena, &work, &err), &err,
+                "a/b: cannot be made: no such file or folder");
 }
 
 static void test_file_beside(void **state) {
@@ -253,7 +273,8 @@ int main(void) {
         IN_FOLDER(test_file_write_fails_with_the_path),
         IN_FOLDER(test_file_write_keeps_devices),
         IN_FOLDER(test_file_write_dash_is_stdout),
-        IN_FOLDER(test_file_make_folder_wants_an_empty_one),
+        IN_FOLDER(test_file_folder_appears_whole),
+        IN_FOLDER(test_file_folder_abandoned_leaves_nothing),
         IN_FOLDER(test_file_beside),
         IN_FOLDER(test_file_find_looks_here_then_in_the_data),
         IN_FOLDER(test_file_find_names_the_nearest),

@@ -214,3 +214,8 @@ $ moesim simulate nothing.json
 $ moesim explain ./folder
 ! moesim: ./folder: is a directory, expected a file
 ? 2
+
+# --- a folder of saved plans appears whole or not at all
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --save full >/dev/full; status=$?; ls -d full* 2>/dev/null; exit $status
+! moesim: cannot write to stdout: No space left on device
+? 2

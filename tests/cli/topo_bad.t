@@ -15,7 +15,7 @@ $ moesim topo nvl72.json --format xml
 ! moesim: --format: expected table, json or csv, found "xml"
 ? 2
 $ moesim topo ring:4,450GB
-! moesim: "ring:4,450GB", column 8: expected a rate such as "400 Gbit/s", found "450GB"
+! moesim: "ring:4,450GB", column 8: expected a rate such as "450 GB/s", latency=TIME or device=NAME, found "450GB"
 ? 2
 $ moesim topo "$ROOT/tests/bad/topo-unknown-gpu.json"
 ! moesim: $ROOT/tests/bad/topo-unknown-gpu.json: templates.node.parts.gpu.device: unknown device "H1000 SXM", did you mean "H100 SXM"?

@@ -178,6 +178,8 @@ static const Bad bad_files[] = {
      "4:33: templates.node.links[0].from: gpu[4] does not exist, gpu has indices 0 to 3"},
     {"kind-and-template",
      "3:88: templates.node.parts.sw: expected \"kind\" or \"template\", found both"},
+    {"island", " no link joins cpu to a GPU, directly or through other parts"},
+    {"no-memory", "3:89: templates.node.parts.dram.memory: expected a size above 0"},
     {"long-index", "4:33: templates.node.links[0].from: pattern "
                    "\"gpu[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
                    "0,0,0,0,1]\", column 5: index longer than 64 characters"},

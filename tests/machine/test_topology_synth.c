@@ -68,8 +68,14 @@ static void test_topology_synthetic_errors_name_the_column(void **state) {
         {"ring:0,1GB/s", "\"ring:0,1GB/s\", column 6: expected a count of 1 to 1000000"},
         {"ring:x,1GB/s", "\"ring:x,1GB/s\", column 6: expected a count of 1 to 1000000"},
         {"ring:4", "\"ring:4\", column 7: expected a rate, such as \",450GB/s\""},
-        {"ring:4,450GB",
-         "\"ring:4,450GB\", column 8: expected a rate such as \"400 Gbit/s\", found \"450GB\""},
+        {"ring:4,450GB", "\"ring:4,450GB\", column 8: expected a rate such as \"450 GB/s\", "
+                         "latency=TIME or device=NAME, found \"450GB\""},
+        {"ring:4,450GB/s,foo=1", "\"ring:4,450GB/s,foo=1\", column 16: expected a rate such as "
+                                 "\"450 GB/s\", latency=TIME or device=NAME, found \"foo=1\""},
+        {"ring:4,450GB/s,device=H200,device=H100",
+         "\"ring:4,450GB/s,device=H200,device=H100\", column 28: device is given twice"},
+        {"ring:4,450GB/s,latency=1us,latency=2us",
+         "\"ring:4,450GB/s,latency=1us,latency=2us\", column 28: latency is given twice"},
         {"ring:4,0GB/s",
          "\"ring:4,0GB/s\", column 8: expected a rate above 0 and at most 100 TB/s"},
         {"mesh:4,1GB/s,latency=4",
@@ -78,7 +84,8 @@ static void test_topology_synthetic_errors_name_the_column(void **state) {
          "\"mesh:4,1GB/s,device=\", column 14: expected the name of a device"},
         {"star:4,1GB/s",
          "\"star:4,1GB/s\", column 1: expected ring, switch, mesh, nvl72 or hgx-h100"},
-        {"nvl72:9", "\"nvl72:9\", column 7: 9 copies do not fit 8 groups of at most 1"},
+        {"nvl72:9",
+         "\"nvl72:9\", column 7: expected at most 8 copies in equal groups of at most 1, found 9"},
         {"hgx-h100:4,1GB/s", "\"hgx-h100:4,1GB/s\", column 1: a rate or a latency can be given for "
                              "ring, switch and mesh only"},
     };
