@@ -170,6 +170,7 @@ static bool folder_is_empty(const char *path) {
 }
 
 bool file_folder_begin(const char *path, Arena *arena, const char **out_work, Err *err) {
+    if (path[0] == '\0') return err_set(err, "\"\": cannot be made: no such file or folder");
     if (is_kind(path, S_IFDIR)) {
         if (!folder_is_empty(path))
             return err_set(err, "%s: the folder is not empty, expected a new or an empty one",

@@ -144,7 +144,7 @@ $ moesim rank --topo ring:0,450GB/s
 ? 2
 
 $ moesim rank --topo switch:8,450
-! moesim: "switch:8,450", column 10: expected a rate such as "400 Gbit/s", found "450"
+! moesim: "switch:8,450", column 10: expected a rate such as "450 GB/s", latency=TIME or device=NAME, found "450"
 ? 2
 
 $ printf '{"moesim": "topology", "version": 1, "name": "two", "source": "a test", "templates": {"m": {"parts": {"gpu": {"kind": "gpu", "device": "GB200", "count": 2}}, "links": []}}, "machine": "m"}' >apart.json; moesim rank --topo apart.json
@@ -216,6 +216,6 @@ $ moesim explain ./folder
 ? 2
 
 # --- a folder of saved plans appears whole or not at all
-$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --save full >/dev/full; status=$?; ls -d full* 2>/dev/null; exit $status
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --save whole >/dev/full; status=$?; ls -d whole* 2>/dev/null; exit $status
 ! moesim: cannot write to stdout: No space left on device
 ? 2
