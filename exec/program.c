@@ -3,7 +3,6 @@
 // Invariant: help, manual page and completion are printed from the table that the parser reads.
 #include "exec/program.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "exec/run.h"
@@ -18,8 +17,6 @@ static const CliOption run_options[] = {
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
     {0}};
 
-static const CliOption no_options[] = {{0}};
-
 static const CliCommand commands[] = {
     {.name = "run",
      .summary = "run the data movement of a schedule on the host",
@@ -32,27 +29,6 @@ static const CliCommand commands[] = {
      .options = run_options,
      .min_operands = 1,
      .max_operands = 1},
-    {.name = "help",
-     .summary = "list the commands, or explain one",
-     .operands = "[COMMAND]",
-     .details = "",
-     .options = no_options,
-     .max_operands = 1},
-    {.name = "version",
-     .summary = "print the version",
-     .operands = "",
-     .details = "",
-     .options = no_options},
-    {.name = "man",
-     .summary = "print the manual page (mdoc)",
-     .operands = "",
-     .details = "",
-     .options = no_options},
-    {.name = "completion",
-     .summary = "print the completion script for bash and zsh",
-     .operands = "",
-     .details = "",
-     .options = no_options},
     {0}};
 
 const CliProgram program_moesim_run = {
@@ -62,39 +38,6 @@ const CliProgram program_moesim_run = {
     .commands = commands,
     .date = "November 29, 2026",
 };
-
-static const CliCommand *find_command(const char *name) {
-    for (const CliCommand *command = commands; command->name != NULL; command++) {
-        if (strcmp(command->name, name) == 0) return command;
-    }
-    return NULL;
-}
-
-static bool help(const CliArgs *args, Text *out, Err *err) {
-    const CliCommand *command = NULL;
-    char quoted[TEXT_QUOTE_MAX];
-    if (args->operand_count > 0) {
-        command = find_command(args->operands[0]);
-        if (command == NULL)
-            return err_set(err, "unknown command %s (see moesim-run help)",
-                           text_quote(args->operands[0], quoted));
-    }
-    cli_help(&program_moesim_run, command, out);
-    return true;
-}
-
-static bool start_command(const CliArgs *args, Text *out, Err *err) {
-    const char *name = args->command->name;
-    if (strcmp(name, "run") == 0) return run_command(args, out, err);
-    if (strcmp(name, "help") == 0) return help(args, out, err);
-    if (strcmp(name, "version") == 0)
-        text_addf(out, "%s %s\n", program_moesim_run.name, program_moesim_run.version);
-    else if (strcmp(name, "man") == 0)
-        cli_man(&program_moesim_run, out);
-    else
-        cli_completion(&program_moesim_run, out);
-    return true;
-}
 
 static bool is_file_name(const char *word) {
     return *word != '-' && strpbrk(word, "./") != NULL;
@@ -111,5 +54,7 @@ bool program_start(int argc, char **argv, Text *out, Err *err) {
         argv = words;
         argc++;
     }
-    return cli_parse(&program_moesim_run, argc, argv, &args, err) && start_command(&args, out, err);
+    if (!cli_parse(&program_moesim_run, argc, argv, &args, err)) return false;
+    if (cli_is_built_in(args.command)) return cli_answer(&program_moesim_run, &args, out, err);
+    return run_command(&args, out, err);
 }

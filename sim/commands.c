@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "sim/commands/explain.h"
-#include "sim/commands/help.h"
 #include "sim/commands/model.h"
+#include "sim/commands/output.h"
 #include "sim/commands/rank.h"
 #include "sim/commands/simulate.h"
 #include "sim/commands/topo.h"
@@ -26,18 +26,20 @@
     }
 
 static const CliOption rank_options[] = {
-    {"topo", 't', CLI_TEXT, "FILE", NULL,
-     "the machine: a file, a shipped name or a string such as hgx-h100:4 (required)"},
-    {"model", 'm', CLI_TEXT, "FILE", NULL, "config.json of the model, or a shipped name"},
-    {"scenario", 's', CLI_TEXT, "FILE", NULL, "the workload: a file or a shipped name"},
-    {"isl", 0, CLI_COUNT, "TOKENS", NULL, "input sequence length, tokens of a prompt"},
+    {"topo", 't', CLI_SHIPPED, "MACHINE", NULL,
+     "a file, a shipped name or a string such as hgx-h100:4, see \"moesim help topo\" (required)"},
+    {"model", 'm', CLI_SHIPPED, "MODEL", NULL, "a config.json, its folder or a shipped name"},
+    {"scenario", 's', CLI_SHIPPED, "SCENARIO", NULL, "the workload: a file or a shipped name"},
+    {"isl", 0, CLI_COUNT, "TOKENS", NULL,
+     "input sequence length, tokens of a prompt (8k is 8000, 8Ki is 8192)"},
     {"osl", 0, CLI_COUNT, "TOKENS", NULL, "output sequence length, tokens of an answer"},
     {"concurrency", 'c', CLI_COUNT, "REQUESTS", NULL, "requests in flight over the whole machine"},
     {"max-ttft", 0, CLI_TIME, "TIME", NULL,
      "drop plans whose time to the first token is longer, such as 2s"},
     {"max-tpot", 0, CLI_TIME, "TIME", NULL,
      "drop plans whose time per output token is longer, such as 50ms"},
-    {"price", 0, CLI_NUMBER, "DOLLARS", NULL, "price of one GPU for one hour"},
+    {"price", 0, CLI_NUMBER, "DOLLARS", NULL,
+     "price of one GPU for one hour, instead of the low end in the catalogue"},
     {"kv-format", 0, CLI_CHOICE, "bf16|fp8", NULL, "number format of the KV cache"},
     {"memory-fraction", 0, CLI_NUMBER, "FRACTION", NULL,
      "part of a GPU's memory that the model may take, such as 0.9"},
@@ -71,8 +73,8 @@ static const CliOption no_options[] = {{0}};
 // name, summary, operands, details, options, least and most operands, function
 #define COMMAND_LIST(X)                                                                            \
     X("rank", "order all parallel plans for a model on a machine", "",                             \
-      "Considers every combination of tensor, pipeline, attention-data and expert parallelism, "   \
-      "simulates those that are legal and fit, and prints the best ones and why the others are "   \
+      "Considers combinations of tensor, pipeline, attention-data and expert parallelism, "        \
+      "simulates all that are legal and fit, and prints the best ones and why the others are "     \
       "not there. With neither --model nor --scenario the workload is scenarios/chat.json. "       \
       "Values given as options replace those of the scenario. Exits with 1 when no plan is left.", \
       rank_options, 0, 0, rank_command)                                                            \
@@ -81,29 +83,28 @@ static const CliOption no_options[] = {{0}};
       "whether the saved prediction came out again. Exits with 1 when it did not.",                \
       simulate_options, 1, 1, simulate_command)                                                    \
     X("explain", "say where the time and the memory of a saved plan go", "PLAN",                   \
-      "Prints the time by class of operation with its share of the roofline, communication that "  \
+      "Prints what takes the time of a cycle and of one phase, the time by class of operation "    \
+      "with its share of the roofline, communication that "                                        \
       "nothing hides, bytes and bandwidth by class of link, memory by term, and every constant "   \
       "with its interval and source.",                                                             \
       explain_options, 1, 1, explain_command)                                                      \
-    X("topo", "check and summarise a machine", "FILE",                                             \
+    X("topo", "check and summarise a machine", "MACHINE",                                          \
       "Reads a topology file, a shipped name or a one-line string, and prints counts, "            \
-      "bandwidth out of a GPU by class of link, bisection and diameter.",                          \
+      "bandwidth out of a GPU by class of link, bisection and diameter. The strings are "          \
+      "ring:N,RATE, switch:N,RATE and mesh:N,RATE (N GPUs on links of RATE in each direction, "    \
+      "such as switch:8,450GB/s), nvl72:N (N racks) and hgx-h100:N (N nodes). After a comma "      \
+      "follow latency=TIME (of a link of ring, switch or mesh; 500 ns by default) and "            \
+      "device=NAME (of every GPU; H100 SXM by default in ring, switch and mesh).",                 \
       topo_options, 1, 1, topo_command)                                                            \
-    X("model", "check and summarise a model's config.json", "FILE",                                \
+    X("model", "check and summarise a model's config.json", "MODEL",                               \
       "Prints parameters, weight bytes by component, and the bytes of KV cache and state.",        \
       model_options, 1, 1, model_command)                                                          \
     X("run", "run a plan for real (starts moesim-run)", "[ARGUMENT...]",                           \
       "Everything after the word run is handed to moesim-run.", no_options, 0, CLI_OPERANDS_MAX,   \
       NULL)                                                                                        \
-    X("view", "look at a machine and a timeline (starts moesim-view)", "[ARGUMENT...]",            \
-      "Everything after the word view is handed to moesim-view.", no_options, 0, CLI_OPERANDS_MAX, \
-      NULL)                                                                                        \
-    X("help", "list the commands, or explain one", "[COMMAND]", "", no_options, 0, 1,              \
-      help_command)                                                                                \
-    X("version", "print the version", "", "", no_options, 0, 0, help_version)                      \
-    X("man", "print the manual page (mdoc)", "", "", no_options, 0, 0, help_man)                   \
-    X("completion", "print the completion script for bash and zsh", "",                            \
-      "For the current shell: source <(moesim completion).", no_options, 0, 0, help_completion)
+    X("view", "look at a machine and a timeline (moesim-view, not part of this build)",            \
+      "[ARGUMENT...]", "Everything after the word view is handed to moesim-view.", no_options, 0,  \
+      CLI_OPERANDS_MAX, NULL)
 
 static const CliCommand commands_table[] = {
 #define X(name, summary, operands, details, options, least, most, function)                        \
@@ -132,7 +133,15 @@ bool commands_is_program(const char *name) {
     return false;
 }
 
+static int answer(const CliArgs *args) {
+    Text out = {0};
+    Err err = {0};
+    return cli_answer(&commands_moesim, args, &out, &err) ? output_text(&out, OUTPUT_OK)
+                                                          : output_bad(&err);
+}
+
 int commands_run(const CliArgs *args) {
+    if (cli_is_built_in(args->command)) return answer(args);
     ptrdiff_t index = args->command - commands_table;
     assert(index >= 0 && (size_t)index < sizeof commands_functions / sizeof *commands_functions);
     return commands_functions[index](args);

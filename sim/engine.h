@@ -11,7 +11,8 @@ typedef enum StreamState { STREAM_BLOCKED, STREAM_RUNNING, STREAM_ENDED } Stream
 typedef struct Stream {
     ScheduleCursor cursor; // at the operation that runs or is next
     StreamState state;
-    Time started; // of the running operation
+    Time started;         // of the running operation
+    uint32_t participant; // in the meeting of a running communication
 } Stream;
 
 // One role (folded) or one rank (expanded).
@@ -24,13 +25,11 @@ typedef struct Member {
     TimeShare share;
 } Member;
 
-typedef enum MeetingPhase { MEETING_IDLE, MEETING_LATENCY, MEETING_MOVING } MeetingPhase;
-
 typedef struct Participant {
     uint32_t member;
     OpId op;
-    uint32_t pending; // flows of the present step that touch it
-    bool is_in;       // has arrived and not yet left
+    Time exposed_ps;      // time of the present step in which nothing else of the member ran
+    Time *exposed_before; // the same when each latency of the step was over
 } Participant;
 
 // Where the members of a collective, or a sender and its receiver, come together. Instances follow
@@ -44,8 +43,9 @@ typedef struct Meeting {
     uint32_t first_tag;
     uint32_t delivered, received; // SEND: instances that came, that were taken
     uint64_t ahead;               // SEND: receives that do not wait: lag passes of them
-    MeetingPhase phase;
-    Time fixed_ps, step_ps, hardware_ps; // parts of the present latency, for the account
+    bool receiver_waits;          // SEND: a receive has begun and its instance has not come
+    bool is_running;
+    Time fixed_ps; // fixed time of a collective, before the first of its steps
 } Meeting;
 
 typedef struct Submission {
@@ -58,7 +58,7 @@ typedef struct Submission {
     TrafficContext traffic;
     ScheduleIndex index;
     Member *members;
-    uint32_t member_count, running; // members that have not ended
+    uint32_t member_count;
     Meeting *meetings;
     uint32_t meeting_count;
     uint32_t *first_meeting; // [op_count]: meeting of member 0 / group 0, or SCHEDULE_NONE
@@ -71,14 +71,13 @@ typedef struct Submission {
     Time end;
 } Submission;
 
-typedef enum EventKind { EVENT_ENTER, EVENT_COMPUTED, EVENT_PASSED, EVENT_LAUNCH } EventKind;
+typedef enum EventKind { EVENT_ENTER, EVENT_ENDED, EVENT_LAUNCH } EventKind;
 
 typedef struct Event {
     Time time;
     uint64_t sequence;
     EventKind kind;
-    uint32_t submission, index, stream; // member and stream, or meeting
-    Time hardware_ps;                   // LAUNCH: flows of this latency start
+    uint32_t submission, index, detail; // member and stream; LAUNCH: meeting and latency
 } Event;
 
 typedef struct TagOwner {
@@ -110,7 +109,15 @@ Meeting *engine_meeting(Submission *submission, const Member *member, OpId op);
 void engine_push(Sim *sim, const Event *event);
 bool engine_pop(Sim *sim, Event *out); // earliest first, then in order of pushing
 
+// Software time of a step, or fixed time of a collective.
+Time engine_param_ps(const Sim *sim, CalibParam param);
+
 // Charges the time since the last call to what the member was doing (engine_account.c).
 void engine_account(Submission *submission, uint32_t member, Time now);
+// For all participants of a meeting.
+void engine_account_meeting(Submission *submission, const Meeting *meeting, Time now);
+// At the end of a step: what was exposed of it goes to latency and bandwidth of the flow that ended
+// last.
+void engine_settle(Sim *sim, Submission *submission, Meeting *meeting, const TrafficFlow *last);
 
 #endif

@@ -1,7 +1,10 @@
 // Where the time of a member goes: compute first; else the communication that runs; else waiting.
-// The parts of a member add up to its time exactly.
-#include <assert.h>
+// The parts of a member add up to its time exactly. A step of communication is settled when it
+// ends, by the path of the transfer that ended last: what was exposed before that transfer began to
+// move is fixed, software and hardware latency; the rest is the bandwidth of the narrowest link of
+// its path.
 
+#include "model/base/num.h"
 #include "model/base/wide.h"
 #include "sim/engine.h"
 
@@ -17,22 +20,8 @@ static void charge_compute(TimeShare *share, const Price *price, Time elapsed) {
     share->param_ps[bound] += elapsed - fixed;
 }
 
-static void charge_communication(Submission *submission, Member *member, const Meeting *meeting,
-                                 Time elapsed) {
-    TimeShare *share = &member->share;
-    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
-    if (meeting->phase == MEETING_MOVING) {
-        share->param_ps[net_bandwidth_param(step->narrowest)] += elapsed;
-        return;
-    }
-    Time whole = meeting->fixed_ps + meeting->step_ps + meeting->hardware_ps;
-    Time fixed = part(elapsed, meeting->fixed_ps, whole);
-    Time software = part(elapsed, meeting->step_ps, whole);
-    CalibParam param = submission->traffic.net ? meeting->traffic.flows[step->first_flow].step_param
-                                               : CALIB_NVLINK_STEP;
-    share->param_ps[CALIB_COLLECTIVE] += fixed;
-    share->param_ps[param] += software;
-    share->latency_ps += elapsed - fixed - software;
+Time engine_param_ps(const Sim *sim, CalibParam param) {
+    return num_round(sim->model->calib->values[param].value * (double)PS_PER_SECOND);
 }
 
 void engine_account(Submission *submission, uint32_t index, Time now) {
@@ -40,23 +29,52 @@ void engine_account(Submission *submission, uint32_t index, Time now) {
     Time elapsed = now - member->accounted;
     member->accounted = now;
     if (elapsed <= 0) return;
-    OpId compute = SCHEDULE_NONE, communication = SCHEDULE_NONE;
+    OpId compute = SCHEDULE_NONE;
+    const Stream *communication = NULL;
     for (uint32_t s = 0; s < submission->schedule->stream_count; s++) {
         const Stream *stream = &member->streams[s];
         if (stream->state != STREAM_RUNNING) continue;
         if (submission->first_meeting[stream->cursor.op] == SCHEDULE_NONE) {
             if (compute == SCHEDULE_NONE) compute = stream->cursor.op;
-        } else if (communication == SCHEDULE_NONE &&
-                   engine_meeting(submission, member, stream->cursor.op)->phase != MEETING_IDLE)
-            communication = stream->cursor.op;
+        } else if (communication == NULL &&
+                   engine_meeting(submission, member, stream->cursor.op)->is_running)
+            communication = stream;
     }
     if (compute != SCHEDULE_NONE) {
         charge_compute(&member->share, &submission->prices[compute], elapsed);
-    } else if (communication != SCHEDULE_NONE) {
-        const Meeting *meeting = engine_meeting(submission, member, communication);
-        charge_communication(submission, member, meeting, elapsed);
-        uint64_t cell = (uint64_t)index * submission->schedule->op_count + communication;
-        submission->totals[cell].exposed_ps += elapsed;
+    } else if (communication != NULL) {
+        OpId op = communication->cursor.op;
+        engine_meeting(submission, member, op)
+            ->participants[communication->participant]
+            .exposed_ps += elapsed;
+        submission->totals[(uint64_t)index * submission->schedule->op_count + op].exposed_ps +=
+            elapsed;
     } else
         member->share.wait_ps += elapsed;
+}
+
+void engine_account_meeting(Submission *submission, const Meeting *meeting, Time now) {
+    for (uint32_t i = 0; i < meeting->participant_count; i++)
+        engine_account(submission, meeting->participants[i].member, now);
+}
+
+void engine_settle(Sim *sim, Submission *submission, Meeting *meeting, const TrafficFlow *last) {
+    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
+    const TrafficLatency *latency =
+        &meeting->traffic.latencies[step->first_latency + last->latency];
+    Time software_ps = engine_param_ps(sim, latency->step_param);
+    Time whole = meeting->fixed_ps + software_ps + latency->hardware_ps;
+    engine_account_meeting(submission, meeting, sim->now);
+    for (uint32_t i = 0; i < meeting->participant_count; i++) {
+        Participant *participant = &meeting->participants[i];
+        TimeShare *share = &submission->members[participant->member].share;
+        Time before = participant->exposed_before[last->latency];
+        Time fixed = part(before, meeting->fixed_ps, whole);
+        Time software = part(before, software_ps, whole);
+        share->param_ps[CALIB_COLLECTIVE] += fixed;
+        share->param_ps[latency->step_param] += software;
+        share->latency_ps += before - fixed - software;
+        share->param_ps[net_bandwidth_param(last->narrowest)] += participant->exposed_ps - before;
+        participant->exposed_ps = 0;
+    }
 }

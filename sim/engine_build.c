@@ -3,7 +3,6 @@
 // A collective has one meeting when folded (all groups of the family at once, the roles meet) and
 // one per group when expanded (its ranks meet). A send has one meeting per member of the sending
 // role; the receive finds it through its channel.
-#include <assert.h>
 #include <string.h>
 
 #include "model/base/mem.h"
@@ -59,7 +58,6 @@ static void build_members(Submission *submission) {
             stream->state = stream->cursor.op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
         }
     }
-    submission->running = submission->member_count;
 }
 
 // Operations of all roles that share a channel and are of the same side (collective, or send).
@@ -78,6 +76,12 @@ static Meeting *add_meeting(Submission *submission, uint32_t *capacity) {
     Meeting *meeting = &submission->meetings[submission->meeting_count++];
     *meeting = (Meeting){0};
     return meeting;
+}
+
+static void add_accounts(Submission *submission, Meeting *meeting) {
+    for (uint32_t i = 0; i < meeting->participant_count; i++)
+        meeting->participants[i].exposed_before =
+            arena_alloc(&submission->arena, meeting->traffic.most_latencies, sizeof(Time));
 }
 
 static void own_tags(Sim *sim, Submission *submission, Meeting *meeting) {
@@ -111,6 +115,7 @@ static bool build_collective(Sim *sim, Submission *submission, const OpId *ops, 
     }
     if (!traffic_collective(&submission->traffic, ops[0], group, &meeting->traffic, err))
         return false;
+    add_accounts(submission, meeting);
     own_tags(sim, submission, meeting);
     return true;
 }
@@ -137,6 +142,7 @@ static bool build_send(Sim *sim, Submission *submission, OpId op, uint32_t index
         meeting->ahead = comm->lag * schedule_index_per_pass(&submission->index, o);
     }
     if (!traffic_send(&submission->traffic, op, index, &meeting->traffic, err)) return false;
+    add_accounts(submission, meeting);
     own_tags(sim, submission, meeting);
     return true;
 }

@@ -191,7 +191,6 @@ void flow_solve(FlowNet *net, Time now) {
     remove_taken(net);
     if (!net->is_stale) return;
     net->is_stale = false;
-    net->solves++;
     prepare(net);
     load_resources(net, now);
     for (uint64_t rate; find_lowest(net->work, &rate);) freeze_lowest(net, now, rate);

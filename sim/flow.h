@@ -1,9 +1,10 @@
 // Concurrent transfers share links max-min fairly, in exact arithmetic.
 //
-// A flow is a class of `equal` transfers that start together and are alike in everything. A
-// resource is a class of alike links. An edge says how much of the flow's rate one link of the
-// resource carries: coefficient / scale. Constraint of a resource: sum over flows of rate *
-// coefficient / scale <= capacity. Every flow gets as much as any other that shares its bottleneck.
+// A flow is one transfer, or stands for several that start together and are alike in everything;
+// its bytes and its rate are those of one. A resource is a link, or a class of alike links. An edge
+// says how much load one link of the resource has of the flow, in rates of one transfer:
+// coefficient / scale. Constraint of a resource: sum over flows of rate * coefficient / scale <=
+// capacity. Every flow gets as much as any other that shares its bottleneck.
 #ifndef SIM_FLOW_H
 #define SIM_FLOW_H
 
@@ -14,7 +15,6 @@
 #include "model/base/wide.h"
 
 typedef uint32_t ResourceId;
-typedef uint32_t FlowId;
 #define FLOW_NONE UINT32_MAX
 
 typedef struct FlowEdge {
@@ -43,7 +43,6 @@ typedef struct FlowNet {
     uint32_t next_to_look; // flow_take has looked at those before
     bool is_stale;         // flows came or went since the last solve
     struct FlowWork *work; // of the solver
-    uint64_t solves;
 } FlowNet;
 
 ResourceId flow_add_resource(FlowNet *net, uint64_t capacity_Bps);

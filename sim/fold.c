@@ -16,6 +16,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/wide.h"
+#include "model/plan/schedule.h"
 
 void fold_digits(const FabricShape *shape, uint32_t gpu, uint32_t *digits) {
     for (uint32_t d = shape->digit_count; d-- > 0;) {
@@ -107,6 +108,14 @@ static bool set_disjoint(const DigitSet *a, const DigitSet *b) {
     return true;
 }
 
+bool fold_boxes_are_apart(const Box *a, const Box *b) {
+    if (a->digit_count != b->digit_count) return false;
+    for (uint32_t d = 0; d < a->digit_count; d++)
+        if (!set_equal(&a->sets[d], &b->sets[d]) && !set_disjoint(&a->sets[d], &b->sets[d]))
+            return false;
+    return true;
+}
+
 static bool same_values(const LinkOrbit *a, const LinkOrbit *b) {
     if (a->digit_count != b->digit_count) return false;
     for (uint32_t d = 0; d < a->digit_count; d++) {
@@ -119,6 +128,19 @@ static bool same_values(const LinkOrbit *a, const LinkOrbit *b) {
 bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b) {
     return a->base == b->base && a->planes == b->planes && a->bases == b->bases &&
            same_values(a, b);
+}
+
+Digest fold_orbit_key(const LinkOrbit *orbit) {
+    Digest key = hash_u64(HASH_START, ((uint64_t)orbit->base << 32) | orbit->planes);
+    key = hash_u64(hash_u64(key, orbit->bases), orbit->digit_count);
+    for (uint32_t d = 0; d < orbit->digit_count; d++) {
+        const DigitSet *set = &orbit->sets[d];
+        if (orbit->depends[d] == FOLD_NEITHER) continue;
+        key = hash_u64(key, ((uint64_t)d << 32) | set->repeat);
+        key = hash_u64(key, ((uint64_t)set->first << 32) | set->count);
+        key = hash_u64(key, set->repeat > 1 ? set->period : 0);
+    }
+    return key;
 }
 
 bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b) {

@@ -9,7 +9,7 @@
 #include "model/base/err.h"
 #include "model/base/hash.h"
 #include "model/machine/fabric.h"
-#include "model/plan/schedule.h"
+#include "model/plan/schedule_ranks.h"
 
 // Values that one digit of a GPU index takes, as a two-level pattern.
 typedef RankSet DigitSet;
@@ -23,6 +23,10 @@ typedef struct Box {
 // False (with the reason) when the set is no product over the digits of the shape.
 bool fold_box(const FabricShape *shape, const RankSet *ranks, uint32_t first_gpu, Box *out,
               Err *err);
+
+// True when two boxes are equal or apart in every digit: then the GPUs of one see those of the
+// other all alike.
+bool fold_boxes_are_apart(const Box *a, const Box *b);
 
 // How sources and destinations are paired: all pairs of a kind, or one destination for each source.
 typedef enum FoldPairing { FOLD_ALL_PAIRS, FOLD_ONE_TO_ONE } FoldPairing;
@@ -49,6 +53,7 @@ typedef struct LinkOrbit {
 } LinkOrbit;
 
 bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b);
+Digest fold_orbit_key(const LinkOrbit *orbit); // of what fold_orbit_equal compares
 // True when the two share links without being equal: then the placement cannot be folded.
 bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b);
 

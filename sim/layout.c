@@ -5,8 +5,6 @@
 // whose GPUs are all alike.
 #include "sim/layout.h"
 
-#include <assert.h>
-
 #define INSIDE (UINT32_C(1) << 31)
 
 static uint32_t first_inner_digit(const FabricShape *shape, uint32_t domain_size) {
@@ -103,6 +101,15 @@ const Box *layout_box(const Layout *layout, const LayoutShape *shape, RoleId rol
     fold_box(&shape->shape, &layout->schedule->roles[role].ranks, layout->first_gpu, &box, err);
     err_prefix(err, "role \"%s\"", layout->schedule->roles[role].name);
     return NULL;
+}
+
+bool layout_roles_are_apart(const Layout *layout, RoleId a, RoleId b, Err *err) {
+    const Box *of_a = layout_box(layout, &layout->whole, a, err);
+    const Box *of_b = of_a == NULL ? NULL : layout_box(layout, &layout->whole, b, err);
+    if (of_b == NULL) return false;
+    return fold_boxes_are_apart(of_a, of_b) ||
+           err_set(err, "roles \"%s\" and \"%s\" share blocks of the machine in part",
+                   layout->schedule->roles[a].name, layout->schedule->roles[b].name);
 }
 
 uint32_t layout_difference(const Layout *layout, uint32_t a_gpu, uint32_t b_gpu) {

@@ -40,6 +40,9 @@ const LayoutShape *layout_shape(const Layout *layout, uint32_t a_gpu, uint32_t b
 // The box of a role in a shape, or NULL with the reason.
 const Box *layout_box(const Layout *layout, const LayoutShape *shape, RoleId role, Err *err);
 
+// Whether ranks of one role see those of another, in other domains, all alike; else the reason.
+bool layout_roles_are_apart(const Layout *layout, RoleId a, RoleId b, Err *err);
+
 // Bit d: digit d of the two GPUs differs in the shape of their transfer; the highest bit: they
 // share a domain.
 uint32_t layout_difference(const Layout *layout, uint32_t a_gpu, uint32_t b_gpu);

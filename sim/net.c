@@ -5,10 +5,10 @@
 // happen.
 #include "sim/net.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/base/num.h"
 
@@ -19,7 +19,7 @@ void net_init(Net *net, const Fabric *fabric, const Calib *calib) {
 void net_free(Net *net) {
     flow_free(&net->flows);
     mem_free(net->links);
-    mem_free(net->buckets);
+    keymap_free(&net->by_orbit);
     *net = (Net){0};
 }
 
@@ -62,35 +62,6 @@ static uint64_t capacity_Bps(const Net *net, const FabricLink *link) {
     return capacity > 0 ? (uint64_t)capacity : 1;
 }
 
-static Digest orbit_hash(const LinkOrbit *orbit) {
-    Digest hash = hash_u64(HASH_START, orbit->base);
-    for (uint32_t d = 0; d < orbit->digit_count; d++)
-        if (orbit->depends[d] != FOLD_NEITHER)
-            hash = hash_u64(hash_u64(hash, orbit->sets[d].first), orbit->sets[d].count);
-    return hash;
-}
-
-static void insert(Net *net, ResourceId resource) {
-    uint32_t at = (uint32_t)(orbit_hash(&net->links[resource].orbit) % net->bucket_count);
-    while (net->buckets[at] != FLOW_NONE) at = (at + 1) % net->bucket_count;
-    net->buckets[at] = resource;
-}
-
-static void rehash(Net *net) {
-    net->bucket_count = net->bucket_count ? 2 * net->bucket_count : 64;
-    net->buckets = mem_realloc(net->buckets, net->bucket_count, sizeof *net->buckets);
-    memset(net->buckets, 0xff, net->bucket_count * sizeof *net->buckets);
-    for (ResourceId r = 0; r < net->flows.resource_count; r++) insert(net, r);
-}
-
-static ResourceId find(const Net *net, const LinkOrbit *orbit) {
-    if (net->bucket_count == 0) return FLOW_NONE;
-    uint32_t at = (uint32_t)(orbit_hash(orbit) % net->bucket_count);
-    for (; net->buckets[at] != FLOW_NONE; at = (at + 1) % net->bucket_count)
-        if (fold_orbit_equal(&net->links[net->buckets[at]].orbit, orbit)) return net->buckets[at];
-    return FLOW_NONE;
-}
-
 static bool refuse_overlap(const Net *net, const LinkOrbit *orbit, Err *err) {
     if (orbit->digit_count == 0) return true; // single links overlap only when equal
     for (ResourceId r = 0; r < net->flows.resource_count; r++)
@@ -101,8 +72,10 @@ static bool refuse_overlap(const Net *net, const LinkOrbit *orbit, Err *err) {
 }
 
 bool net_resource(Net *net, const LinkOrbit *orbit, ResourceId *out, Err *err) {
-    ResourceId found = find(net, orbit);
-    if (found != FLOW_NONE) {
+    Digest key = fold_orbit_key(orbit);
+    uint32_t found = keymap_find(&net->by_orbit, key);
+    if (found != KEYMAP_NONE) {
+        assert(fold_orbit_equal(&net->links[found].orbit, orbit));
         *out = found;
         return true;
     }
@@ -111,10 +84,7 @@ bool net_resource(Net *net, const LinkOrbit *orbit, ResourceId *out, Err *err) {
     ResourceId made = flow_add_resource(&net->flows, capacity_Bps(net, &link));
     net->links = mem_grow(net->links, &net->link_capacity, made + 1, sizeof *net->links);
     net->links[made] = (NetLink){.orbit = *orbit, .link = link};
-    if (2 * net->flows.resource_count > net->bucket_count)
-        rehash(net);
-    else
-        insert(net, made);
+    keymap_add(&net->by_orbit, key, made);
     *out = made;
     return true;
 }

@@ -13,6 +13,7 @@
 #include "model/report/timeline.h"
 #include "sim/flow.h"
 #include "sim/fold.h"
+#include "sim/keymap.h"
 
 typedef struct NetLink {
     LinkOrbit orbit; // size 1 and no digits for a single link
@@ -26,8 +27,7 @@ typedef struct Net {
     FlowNet flows;
     NetLink *links; // by ResourceId
     uint32_t link_capacity;
-    uint32_t *buckets; // open addressing over (base, digits)
-    uint32_t bucket_count;
+    KeyMap by_orbit; // ResourceId by fold_orbit_key
 } Net;
 
 void net_init(Net *net, const Fabric *fabric, const Calib *calib);

@@ -22,21 +22,19 @@ Sim *sim_open(const Fabric *fabric, const PriceModel *model) {
     return sim;
 }
 
+static void close_submission(Submission *submission) {
+    engine_free(submission);
+    mem_free(submission);
+}
+
 void sim_close(Sim *sim) {
-    if (!sim) return;
-    for (uint32_t i = 0; i < sim->submission_count; i++) {
-        engine_free(sim->submissions[i]);
-        mem_free(sim->submissions[i]);
-    }
+    if (sim == NULL) return;
+    for (uint32_t i = 0; i < sim->submission_count; i++) close_submission(sim->submissions[i]);
     mem_free(sim->submissions);
     mem_free(sim->heap);
     mem_free(sim->tags);
     net_free(&sim->net);
     mem_free(sim);
-}
-
-static Time param_ps(const Sim *sim, CalibParam param) {
-    return num_round(sim->model->calib->values[param].value * (double)PS_PER_SECOND);
 }
 
 static void keep_span(Submission *submission, uint32_t member, const Stream *stream, Time now) {
@@ -64,49 +62,60 @@ static bool is_ready(const Submission *submission, const Member *member, const S
     return true;
 }
 
-static void start_step(Sim *sim, uint32_t s, uint32_t m, bool is_first);
-
-static void post(Sim *sim, EventKind kind, uint32_t s, uint32_t index, uint32_t stream, Time time) {
+static void post(Sim *sim, EventKind kind, uint32_t s, uint32_t index, uint32_t detail, Time time) {
     engine_push(
         sim,
-        &(Event){.time = time, .kind = kind, .submission = s, .index = index, .stream = stream});
+        &(Event){.time = time, .kind = kind, .submission = s, .index = index, .detail = detail});
 }
 
-static Participant *find_participant(Meeting *meeting, uint32_t member, OpId op) {
-    for (uint32_t i = 0; i < meeting->participant_count; i++)
-        if (meeting->participants[i].member == member && meeting->participants[i].op == op)
-            return &meeting->participants[i];
-    assert(false && "a member of no meeting");
-    return NULL;
+// Sets the flows of the present step going, each after the latency of its path.
+static void start_step(Sim *sim, uint32_t s, uint32_t m) {
+    Submission *submission = sim->submissions[s];
+    Meeting *meeting = &submission->meetings[m];
+    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
+    engine_account_meeting(submission, meeting, sim->now);
+    meeting->is_running = true;
+    meeting->pending = step->flow_count;
+    for (uint32_t i = 0; i < step->latency_count; i++) {
+        const TrafficLatency *latency = &meeting->traffic.latencies[step->first_latency + i];
+        Time begin = sim->now + meeting->fixed_ps + engine_param_ps(sim, latency->step_param) +
+                     latency->hardware_ps;
+        post(sim, EVENT_LAUNCH, s, m, i, begin);
+    }
 }
 
-static void account_all(Submission *submission, const Meeting *meeting, Time now) {
-    for (uint32_t i = 0; i < meeting->participant_count; i++)
-        engine_account(submission, meeting->participants[i].member, now);
+// Begins an instance, of which the first step waits `fixed_ps` more.
+static void begin_meeting(Sim *sim, uint32_t s, Meeting *meeting, Time fixed_ps) {
+    meeting->fixed_ps = fixed_ps;
+    meeting->step = 0;
+    meeting->repeats_left = meeting->traffic.steps[0].repeat;
+    start_step(sim, s, (uint32_t)(meeting - sim->submissions[s]->meetings));
+}
+
+static uint32_t participant_of(const Meeting *meeting, uint32_t member) {
+    uint32_t i = 0;
+    while (meeting->participants[i].member != member) i++;
+    return i;
 }
 
 static void enter_collective(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
     Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->cursor.op);
     if (meeting->traffic.step_count == 0) {
-        post(sim, EVENT_COMPUTED, s, member, stream->cursor.stream, sim->now);
+        post(sim, EVENT_ENDED, s, member, stream->cursor.stream, sim->now);
         return;
     }
-    find_participant(meeting, member, stream->cursor.op)->is_in = true;
+    stream->participant = participant_of(meeting, member);
     if (++meeting->arrived < meeting->participant_count) return;
     meeting->arrived = 0;
-    meeting->step = 0;
-    meeting->repeats_left = meeting->traffic.steps[0].repeat;
-    start_step(sim, s, (uint32_t)(meeting - submission->meetings), true);
+    begin_meeting(sim, s, meeting, engine_param_ps(sim, CALIB_COLLECTIVE));
 }
 
 static void enter_send(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
     Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->cursor.op);
-    meeting->participants[0].is_in = true;
-    meeting->step = 0;
-    meeting->repeats_left = 1;
-    start_step(sim, s, (uint32_t)(meeting - submission->meetings), true);
+    stream->participant = 0;
+    begin_meeting(sim, s, meeting, 0);
 }
 
 // A receive needs the instance of `lag` passes earlier; before that the data is there already.
@@ -119,12 +128,13 @@ static bool has_come(const Meeting *meeting) {
 static void enter_receive(Sim *sim, uint32_t s, uint32_t member, Stream *stream) {
     Submission *submission = sim->submissions[s];
     Meeting *meeting = engine_meeting(submission, &submission->members[member], stream->cursor.op);
+    stream->participant = 1;
     if (!has_come(meeting)) {
-        meeting->participants[1].is_in = true;
+        meeting->receiver_waits = true;
         return;
     }
     meeting->received++;
-    post(sim, EVENT_COMPUTED, s, member, stream->cursor.stream, sim->now);
+    post(sim, EVENT_ENDED, s, member, stream->cursor.stream, sim->now);
 }
 
 static void try_stream(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
@@ -141,7 +151,7 @@ static void try_stream(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     case OP_ATTENTION:
     case OP_MEMORY:
     case OP_COPY:
-        post(sim, EVENT_COMPUTED, s, member, at,
+        post(sim, EVENT_ENDED, s, member, at,
              sim->now + submission->prices[stream->cursor.op].time_ps);
         break;
     case OP_SEND: enter_send(sim, s, member, stream); break;
@@ -170,9 +180,8 @@ static void note_end(Submission *submission, uint32_t member, const Stream *stre
     total->busy_ps += now - stream->started;
     total->bound_ps += bound_of(submission, m, stream->cursor.op);
     m->done[stream->cursor.op]++;
-    if (now > m->end) m->end = now;
-    if (now > submission->rounds[stream->cursor.pass])
-        submission->rounds[stream->cursor.pass] = now;
+    m->end = submission->end = now; // time never goes back
+    submission->rounds[stream->cursor.pass] = now;
     if (submission->options.keep_spans) keep_span(submission, member, stream, now);
 }
 
@@ -184,53 +193,20 @@ static void end_operation(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     note_end(submission, member, stream, sim->now);
     schedule_index_next(&submission->index, &stream->cursor);
     stream->state = stream->cursor.op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
-    bool has_ended = true;
-    for (uint32_t i = 0; i < submission->schedule->stream_count; i++)
-        if (m->streams[i].state != STREAM_ENDED) has_ended = false;
-    if (has_ended) {
-        submission->running--;
-        if (m->end > submission->end) submission->end = m->end;
-    }
     try_member(sim, s, member);
-}
-
-// Sets the flows of the present step going, each after the latency of its path.
-static void start_step(Sim *sim, uint32_t s, uint32_t m, bool is_first) {
-    Submission *submission = sim->submissions[s];
-    Meeting *meeting = &submission->meetings[m];
-    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
-    account_all(submission, meeting, sim->now);
-    bool is_collective = submission->schedule->ops[meeting->op].kind == OP_COLLECTIVE;
-    meeting->phase = MEETING_LATENCY;
-    meeting->fixed_ps = is_first && is_collective ? param_ps(sim, CALIB_COLLECTIVE) : 0;
-    meeting->pending = step->flow_count;
-    for (uint32_t i = 0; i < meeting->participant_count; i++) meeting->participants[i].pending = 0;
-    for (uint32_t f = 0; f < step->flow_count; f++) {
-        const TrafficFlow *flow = &meeting->traffic.flows[step->first_flow + f];
-        bool is_new = true;
-        for (uint32_t g = 0; g < f && is_new; g++)
-            is_new = meeting->traffic.flows[step->first_flow + g].hardware_ps != flow->hardware_ps;
-        if (!is_new) continue;
-        meeting->hardware_ps = flow->hardware_ps;
-        meeting->step_ps = param_ps(sim, flow->step_param);
-        engine_push(sim, &(Event){.time = sim->now + meeting->fixed_ps + meeting->step_ps +
-                                          flow->hardware_ps,
-                                  .kind = EVENT_LAUNCH,
-                                  .submission = s,
-                                  .index = m,
-                                  .hardware_ps = flow->hardware_ps});
-    }
 }
 
 static bool launch(Sim *sim, const Event *event, Err *err) {
     Submission *submission = sim->submissions[event->submission];
     Meeting *meeting = &submission->meetings[event->index];
     const TrafficStep *step = &meeting->traffic.steps[meeting->step];
-    if (meeting->phase == MEETING_LATENCY) account_all(submission, meeting, sim->now);
-    meeting->phase = MEETING_MOVING;
+    engine_account_meeting(submission, meeting, sim->now);
+    for (uint32_t i = 0; i < meeting->participant_count; i++)
+        meeting->participants[i].exposed_before[event->detail] =
+            meeting->participants[i].exposed_ps;
     for (uint32_t f = 0; f < step->flow_count; f++) {
         const TrafficFlow *flow = &meeting->traffic.flows[step->first_flow + f];
-        if (flow->hardware_ps != event->hardware_ps) continue;
+        if (flow->latency != event->detail) continue;
         if (!flow_start(&sim->net.flows, flow->edges, flow->edge_count, flow->scale, flow->bytes,
                         meeting->first_tag + step->first_flow + f, sim->now))
             return err_set(
@@ -242,29 +218,25 @@ static bool launch(Sim *sim, const Event *event, Err *err) {
 
 static void leave_collective(Sim *sim, uint32_t s, Meeting *meeting) {
     Submission *submission = sim->submissions[s];
-    account_all(submission, meeting, sim->now);
-    meeting->phase = MEETING_IDLE;
+    meeting->is_running = false;
     for (uint32_t i = 0; i < meeting->participant_count; i++) {
-        Participant *participant = &meeting->participants[i];
-        participant->is_in = false;
-        post(sim, EVENT_PASSED, s, participant->member,
+        const Participant *participant = &meeting->participants[i];
+        post(sim, EVENT_ENDED, s, participant->member,
              submission->schedule->ops[participant->op].stream, sim->now);
     }
 }
 
 static void deliver(Sim *sim, uint32_t s, Meeting *meeting) {
     Submission *submission = sim->submissions[s];
-    account_all(submission, meeting, sim->now);
-    meeting->phase = MEETING_IDLE;
+    meeting->is_running = false;
     meeting->delivered++;
-    Participant *sender = &meeting->participants[0], *receiver = &meeting->participants[1];
-    sender->is_in = false;
-    post(sim, EVENT_PASSED, s, sender->member, submission->schedule->ops[sender->op].stream,
+    const Participant *sender = &meeting->participants[0], *receiver = &meeting->participants[1];
+    post(sim, EVENT_ENDED, s, sender->member, submission->schedule->ops[sender->op].stream,
          sim->now);
-    if (!receiver->is_in || !has_come(meeting)) return;
-    receiver->is_in = false;
+    if (!meeting->receiver_waits || !has_come(meeting)) return;
+    meeting->receiver_waits = false;
     meeting->received++;
-    post(sim, EVENT_PASSED, s, receiver->member, submission->schedule->ops[receiver->op].stream,
+    post(sim, EVENT_ENDED, s, receiver->member, submission->schedule->ops[receiver->op].stream,
          sim->now);
 }
 
@@ -275,12 +247,14 @@ static void flow_ended(Sim *sim, uint32_t tag) {
     const TrafficFlow *flow = &meeting->traffic.flows[tag - meeting->first_tag];
     net_count(&sim->net, flow->edges, flow->edge_count, flow->scale, flow->bytes);
     if (--meeting->pending > 0) return;
+    engine_settle(sim, submission, meeting, flow);
+    meeting->fixed_ps = 0;
     if (--meeting->repeats_left > 0) {
-        start_step(sim, owner.submission, owner.meeting, false);
+        start_step(sim, owner.submission, owner.meeting);
     } else if (meeting->step + 1 < meeting->traffic.step_count) {
         meeting->step++;
         meeting->repeats_left = meeting->traffic.steps[meeting->step].repeat;
-        start_step(sim, owner.submission, owner.meeting, false);
+        start_step(sim, owner.submission, owner.meeting);
     } else if (submission->schedule->ops[meeting->op].kind == OP_SEND)
         deliver(sim, owner.submission, meeting);
     else
@@ -293,9 +267,8 @@ static bool apply(Sim *sim, const Event *event, Err *err) {
         for (uint32_t m = 0; m < sim->submissions[event->submission]->member_count; m++)
             try_member(sim, event->submission, m);
         return true;
-    case EVENT_COMPUTED:
-    case EVENT_PASSED:
-        end_operation(sim, event->submission, event->index, event->stream);
+    case EVENT_ENDED:
+        end_operation(sim, event->submission, event->index, event->detail);
         return true;
     case EVENT_LAUNCH: return launch(sim, event, err);
     }
@@ -352,58 +325,53 @@ bool sim_advance(Sim *sim, Err *err) {
     }
 }
 
-static bool try_submit(Sim *sim, Submission *submission, SimForm form, Err *err) {
-    const SimOptions *options = &submission->options;
+// The submission of a request in one form, or NULL.
+static Submission *open_submission(Sim *sim, const Submission *request, SimForm form, Err *err) {
+    Submission *submission = mem_alloc(1, sizeof *submission);
+    *submission = *request;
     if (traffic_open(&submission->traffic, &sim->net, submission->schedule, &submission->shape,
-                     &submission->load, options->first_gpu, form, err) &&
+                     &submission->load, submission->options.first_gpu, form, err) &&
         engine_build(sim, submission, err)) {
         sim->form = form;
-        return true;
+        return submission;
     }
-    return false;
+    close_submission(submission);
+    return NULL;
 }
 
-static Submission *new_submission(const Schedule *schedule, const StepShape *shape,
-                                  const Load *load, const SimOptions *options, Time when) {
-    Submission *submission = mem_alloc(1, sizeof *submission);
-    *submission = (Submission){.schedule = schedule,
-                               .shape = *shape,
-                               .load = *load,
-                               .options = *options,
-                               .when = when,
-                               .end = when};
+// The first submission fixes the form of all: folded when that is exact, else expanded when it is
+// small.
+static Submission *open_in_either_form(Sim *sim, const Submission *request, Err *err) {
+    Submission *submission = open_submission(sim, request, SIM_FOLDED, err);
+    if (submission != NULL) return submission;
+    net_free(&sim->net); // it has classes of links that were made for nothing
+    net_init(&sim->net, sim->fabric, sim->model->calib);
+    sim->tag_count = 0;
+    Err reason = {0};
+    uint32_t ranks = request->schedule->rank_count;
+    if (ranks > EXPANDED_RANKS_MAX)
+        err_set(&reason, "%u ranks are too many to expand", ranks);
+    else
+        submission = open_submission(sim, request, SIM_EXPANDED, &reason);
+    if (submission == NULL) err_set(err, "%s; and not folded: %s", reason.text, err->text);
     return submission;
 }
 
 bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, const Load *load,
                 const SimOptions *options, Time when, uint32_t *out_handle, Err *err) {
     assert(when >= sim->now);
-    SimForm form = options->form;
-    if (form == SIM_AUTO) form = sim->form == SIM_AUTO ? SIM_FOLDED : sim->form;
+    const Submission request = {.schedule = schedule,
+                                .shape = *shape,
+                                .load = *load,
+                                .options = *options,
+                                .when = when,
+                                .end = when};
+    SimForm form = options->form == SIM_AUTO ? sim->form : options->form;
     if (sim->form != SIM_AUTO && form != sim->form)
         return err_set(err, "all schedules of one simulation must be folded, or all expanded");
-    Submission *submission = new_submission(schedule, shape, load, options, when);
-    bool done = try_submit(sim, submission, form, err);
-    if (!done && options->form == SIM_AUTO && sim->form == SIM_AUTO) {
-        engine_free(submission);
-        mem_free(submission);
-        net_free(&sim->net);
-        net_init(&sim->net, sim->fabric, sim->model->calib);
-        sim->tag_count = 0;
-        submission = new_submission(schedule, shape, load, options, when);
-        Err second = {0};
-        if (schedule->rank_count > EXPANDED_RANKS_MAX)
-            err_set(&second, "%u ranks are too many to expand", schedule->rank_count);
-        else
-            done = try_submit(sim, submission, SIM_EXPANDED, &second);
-        Err first = *err;
-        if (!done) err_set(err, "%s; and not folded: %s", second.text, first.text);
-    }
-    if (!done) {
-        engine_free(submission);
-        mem_free(submission);
-        return false;
-    }
+    Submission *submission = form == SIM_AUTO ? open_in_either_form(sim, &request, err)
+                                              : open_submission(sim, &request, form, err);
+    if (submission == NULL) return false;
     sim->submissions = mem_grow(sim->submissions, &sim->submission_capacity,
                                 sim->submission_count + 1, sizeof *sim->submissions);
     sim->submissions[sim->submission_count] = submission;
@@ -417,6 +385,19 @@ static uint32_t last_member(const Submission *submission) {
     for (uint32_t m = 1; m < submission->member_count; m++)
         if (submission->members[m].end > submission->members[last].end) last = m;
     return last;
+}
+
+static void copy_totals(const Submission *submission, Timeline *out) {
+    const Op *ops = submission->schedule->ops;
+    size_t cells = (size_t)out->member_count * out->op_count;
+    out->totals = arena_copy(&out->arena, submission->totals, cells, sizeof *submission->totals);
+    for (size_t i = 0; i < cells; i++) {
+        OpId op = (OpId)(i % out->op_count);
+        out->totals[i].price = submission->prices[op];
+        out->totals[i].bytes = schedule_op_is_comm(ops[op].kind)
+                                   ? extent_value(&ops[op].comm.bytes, &submission->shape)
+                                   : submission->prices[op].bytes;
+    }
 }
 
 void sim_timeline(Sim *sim, uint32_t handle, Timeline *out) {
@@ -438,17 +419,7 @@ void sim_timeline(Sim *sim, uint32_t handle, Timeline *out) {
     if (submission->options.keep_spans)
         out->spans = arena_copy(&out->arena, submission->spans, submission->span_count,
                                 sizeof *submission->spans);
-    out->totals = arena_copy(&out->arena, submission->totals,
-                             (size_t)submission->member_count * schedule->op_count,
-                             sizeof *submission->totals);
-    for (uint32_t m = 0; m < out->member_count; m++)
-        for (OpId o = 0; o < out->op_count; o++) {
-            OpTotal *total = &out->totals[(uint64_t)m * out->op_count + o];
-            total->price = submission->prices[o];
-            total->bytes = schedule_op_is_comm(schedule->ops[o].kind)
-                               ? extent_value(&schedule->ops[o].comm.bytes, &submission->shape)
-                               : submission->prices[o].bytes;
-        }
+    copy_totals(submission, out);
     out->round_ps = arena_copy(&out->arena, submission->rounds, submission->round_count,
                                sizeof *submission->rounds);
     for (uint32_t i = 0; i < out->round_count; i++) out->round_ps[i] -= submission->when;

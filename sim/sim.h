@@ -9,6 +9,7 @@
 #include "model/base/err.h"
 #include "model/cost/price.h"
 #include "model/machine/fabric.h"
+#include "model/plan/load.h"
 #include "model/plan/schedule.h"
 #include "model/report/timeline.h"
 
@@ -23,7 +24,7 @@ typedef struct SimOptions {
     bool keep_spans;
 } SimOptions;
 
-// Runs one schedule alone. *out is freed by timeline_free.
+// Runs one schedule, which must pass schedule_check, alone. *out is freed by timeline_free.
 bool sim_run(const Fabric *fabric, const PriceModel *model, const Schedule *schedule,
              const StepShape *shape, const Load *load, const SimOptions *options, Timeline *out,
              Err *err);

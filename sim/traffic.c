@@ -15,12 +15,10 @@
     300000 // transfers of one step of one group; about 100 MB of edges on an NVL72
 
 struct TrafficRoute {
-    uint64_t key;
     FlowEdge *edges;
     uint32_t edge_count;
     uint64_t scale;
-    Time hardware_ps;
-    CalibParam step_param;
+    TrafficLatency latency;
 };
 
 // Which pair of GPUs, standing for how many transfers between which roles.
@@ -49,51 +47,31 @@ bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
 void traffic_close(TrafficContext *context) {
     arena_free(&context->arena);
     mem_free(context->routes);
-    mem_free(context->route_buckets);
+    keymap_free(&context->route_by_pair);
     mem_free(context->loads);
     *context = (TrafficContext){0};
 }
 
 void traffic_free(Traffic *traffic) {
     mem_free(traffic->flows);
+    mem_free(traffic->latencies);
     mem_free(traffic->steps);
     *traffic = (Traffic){0};
 }
 
-static uint64_t pair_key(const Pair *pair) {
+static Digest pair_key(const Pair *pair) {
     Digest key = hash_u64(HASH_START, ((uint64_t)pair->from_gpu << 32) | pair->to_gpu);
     key = hash_u64(key, ((uint64_t)pair->from_role << 32) | pair->to_role);
     return hash_u64(hash_u64(key, pair->flows), (uint64_t)pair->pairing);
 }
 
-static void add_route(TrafficContext *context, const TrafficRoute *route) {
-    if (2 * (context->route_count + 1) > context->bucket_count) {
-        context->bucket_count = context->bucket_count ? 2 * context->bucket_count : 64;
-        context->route_buckets = mem_realloc(context->route_buckets, context->bucket_count,
-                                             sizeof *context->route_buckets);
-        memset(context->route_buckets, 0xff,
-               context->bucket_count * sizeof *context->route_buckets);
-        for (uint32_t i = 0; i < context->route_count; i++) {
-            uint32_t at = (uint32_t)(context->routes[i].key % context->bucket_count);
-            while (context->route_buckets[at] != FLOW_NONE) at = (at + 1) % context->bucket_count;
-            context->route_buckets[at] = i;
-        }
-    }
+static const TrafficRoute *add_route(TrafficContext *context, Digest key,
+                                     const TrafficRoute *route) {
     context->routes = mem_grow(context->routes, &context->route_capacity, context->route_count + 1,
                                sizeof *context->routes);
-    uint32_t at = (uint32_t)(route->key % context->bucket_count);
-    while (context->route_buckets[at] != FLOW_NONE) at = (at + 1) % context->bucket_count;
-    context->route_buckets[at] = context->route_count;
-    context->routes[context->route_count++] = *route;
-}
-
-static const TrafficRoute *find_route(const TrafficContext *context, uint64_t key) {
-    if (context->bucket_count == 0) return NULL;
-    uint32_t at = (uint32_t)(key % context->bucket_count);
-    for (; context->route_buckets[at] != FLOW_NONE; at = (at + 1) % context->bucket_count)
-        if (context->routes[context->route_buckets[at]].key == key)
-            return &context->routes[context->route_buckets[at]];
-    return NULL;
+    keymap_add(&context->route_by_pair, key, context->route_count);
+    context->routes[context->route_count] = *route;
+    return &context->routes[context->route_count++];
 }
 
 static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute *out, Err *err) {
@@ -114,8 +92,8 @@ static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute
         out->edges = arena_alloc(&context->arena, fold.count, sizeof *out->edges);
         out->edge_count = fold.count;
         out->scale = fold.scale;
-        out->hardware_ps = fold.actual.latency_ps;
-        out->step_param = net_step_param(fabric, &fold.actual);
+        out->latency =
+            (TrafficLatency){fold.actual.latency_ps, net_step_param(fabric, &fold.actual)};
     }
     for (uint32_t i = 0; done && i < fold.count; i++) {
         out->edges[i].coefficient = fold.edges[i].coefficient;
@@ -134,8 +112,7 @@ static bool single_edges(TrafficContext *context, const Pair *pair, TrafficRoute
         out->edges = arena_alloc(&context->arena, route.count, sizeof *out->edges);
         out->edge_count = route.count;
         out->scale = route.weight_total;
-        out->hardware_ps = route.latency_ps;
-        out->step_param = net_step_param(fabric, &route);
+        out->latency = (TrafficLatency){route.latency_ps, net_step_param(fabric, &route)};
     }
     for (uint32_t i = 0; done && i < route.count; i++) {
         LinkOrbit orbit = net_single(route.edges[i].link);
@@ -146,30 +123,45 @@ static bool single_edges(TrafficContext *context, const Pair *pair, TrafficRoute
     return done;
 }
 
+// Position of a latency in the step that is open; new ones are added. There are as many as kinds of
+// paths.
+static uint32_t latency_of(Traffic *traffic, const TrafficLatency *latency) {
+    TrafficStep *step = &traffic->steps[traffic->step_count - 1];
+    for (uint32_t i = 0; i < step->latency_count; i++) {
+        const TrafficLatency *known = &traffic->latencies[step->first_latency + i];
+        if (known->hardware_ps == latency->hardware_ps && known->step_param == latency->step_param)
+            return i;
+    }
+    traffic->latencies = mem_grow(traffic->latencies, &traffic->latency_capacity,
+                                  traffic->latency_count + 1, sizeof *traffic->latencies);
+    traffic->latencies[traffic->latency_count++] = *latency;
+    if (++step->latency_count > traffic->most_latencies)
+        traffic->most_latencies = step->latency_count;
+    return step->latency_count - 1;
+}
+
 // Adds the flow of a pair; its edges are found once and shared by all operations that use the pair
 // alike.
 static bool add_flow(TrafficContext *context, Traffic *traffic, const Pair *pair, uint64_t bytes,
-                     uint32_t from_member, uint32_t to_member, Err *err) {
-    uint64_t key = pair_key(pair);
-    const TrafficRoute *route = find_route(context, key);
-    if (!route) {
-        TrafficRoute made = {.key = key};
+                     Err *err) {
+    Digest key = pair_key(pair);
+    uint32_t found = keymap_find(&context->route_by_pair, key);
+    const TrafficRoute *route = found == KEYMAP_NONE ? NULL : &context->routes[found];
+    if (route == NULL) {
+        TrafficRoute made = {0};
         if (context->is_folded ? !folded_edges(context, pair, &made, err)
                                : !single_edges(context, pair, &made, err))
             return false;
-        add_route(context, &made);
-        route = &context->routes[context->route_count - 1];
+        route = add_route(context, key, &made);
     }
     traffic->flows = mem_grow(traffic->flows, &traffic->flow_capacity, traffic->flow_count + 1,
                               sizeof *traffic->flows);
-    traffic->flows[traffic->flow_count++] = (TrafficFlow){.edges = route->edges,
-                                                          .edge_count = route->edge_count,
-                                                          .scale = route->scale,
-                                                          .bytes = bytes,
-                                                          .from_member = from_member,
-                                                          .to_member = to_member,
-                                                          .hardware_ps = route->hardware_ps,
-                                                          .step_param = route->step_param};
+    traffic->flows[traffic->flow_count++] =
+        (TrafficFlow){.edges = route->edges,
+                      .edge_count = route->edge_count,
+                      .scale = route->scale,
+                      .bytes = bytes,
+                      .latency = latency_of(traffic, &route->latency)};
     return true;
 }
 
@@ -177,21 +169,22 @@ static TrafficStep *open_step(Traffic *traffic, uint32_t repeat) {
     traffic->steps = mem_grow(traffic->steps, &traffic->step_capacity, traffic->step_count + 1,
                               sizeof *traffic->steps);
     TrafficStep *step = &traffic->steps[traffic->step_count++];
-    *step = (TrafficStep){.first_flow = traffic->flow_count, .repeat = repeat};
+    *step = (TrafficStep){.first_flow = traffic->flow_count,
+                          .first_latency = traffic->latency_count,
+                          .repeat = repeat};
     return step;
 }
 
-// Load of a link in one step, and the earliest that any of it can begin.
+// Load of a link in one step, the earliest that any of it can begin, and how long it takes.
 struct LinkLoad {
     uint64_t bytes;
-    Time earliest_ps;
+    Time earliest_ps, moving_ps;
 };
 
-static void load_links(TrafficContext *context, const TrafficFlow *flow) {
+static void load_links(TrafficContext *context, const TrafficFlow *flow, Time begin_ps) {
     for (uint32_t i = 0; i < flow->edge_count; i++) {
-        struct LinkLoad *load = &context->loads[flow->edges[i].resource];
-        if (load->bytes == 0 || flow->hardware_ps < load->earliest_ps)
-            load->earliest_ps = flow->hardware_ps;
+        LinkLoad *load = &context->loads[flow->edges[i].resource];
+        if (load->bytes == 0 || begin_ps < load->earliest_ps) load->earliest_ps = begin_ps;
         load->bytes += wide_mul_div(flow->bytes, flow->edges[i].coefficient, flow->scale);
     }
 }
@@ -200,36 +193,47 @@ static Time at_most(uint64_t ps) {
     return ps < (uint64_t)TIME_MAX / 4 ? (Time)ps : TIME_MAX / 4;
 }
 
+static void grow_loads(TrafficContext *context) {
+    uint32_t old = context->load_capacity;
+    context->loads = mem_grow(context->loads, &context->load_capacity,
+                              context->net->flows.resource_count, sizeof *context->loads);
+    for (uint32_t i = old; i < context->load_capacity; i++) context->loads[i] = (LinkLoad){0};
+}
+
+static void find_narrowest(const TrafficContext *context, TrafficFlow *flow) {
+    Time fullest = -1;
+    for (uint32_t i = 0; i < flow->edge_count; i++) {
+        ResourceId r = flow->edges[i].resource;
+        if (context->loads[r].moving_ps <= fullest) continue;
+        fullest = context->loads[r].moving_ps;
+        flow->narrowest = context->net->links[r].link.link_class;
+    }
+}
+
 // The lower bound of a step: no link is faster than its load at nominal capacity when only this
 // step runs, after the shortest latency among its transfers; no transfer is faster than its path.
 static void close_step(TrafficContext *context, Traffic *traffic) {
     TrafficStep *step = &traffic->steps[traffic->step_count - 1];
+    TrafficFlow *flows = &traffic->flows[step->first_flow];
     step->flow_count = traffic->flow_count - step->first_flow;
-    const Net *net = context->net;
-    uint32_t old = context->load_capacity;
-    context->loads = mem_grow(context->loads, &context->load_capacity, net->flows.resource_count,
-                              sizeof *context->loads);
-    for (uint32_t i = old; i < context->load_capacity; i++)
-        context->loads[i] = (struct LinkLoad){0};
-    Time bound = 0, fullest = -1;
+    grow_loads(context);
+    Time bound = 0;
     for (uint32_t f = 0; f < step->flow_count; f++) {
-        const TrafficFlow *flow = &traffic->flows[step->first_flow + f];
-        if (flow->hardware_ps > bound) bound = flow->hardware_ps;
-        load_links(context, flow);
+        Time begin = traffic->latencies[step->first_latency + flows[f].latency].hardware_ps;
+        if (begin > bound) bound = begin;
+        load_links(context, &flows[f], begin);
     }
-    for (ResourceId r = 0; r < net->flows.resource_count; r++) {
-        struct LinkLoad *load = &context->loads[r];
+    for (ResourceId r = 0; r < context->net->flows.resource_count; r++) {
+        LinkLoad *load = &context->loads[r];
         if (load->bytes == 0) continue;
-        const FabricLink *link = &net->links[r].link;
-        Time moving =
-            at_most(wide_mul_div(load->bytes, (uint64_t)PS_PER_SECOND, link->capacity_Bps));
-        if (load->earliest_ps + moving > bound) bound = load->earliest_ps + moving;
-        if (moving > fullest) {
-            fullest = moving;
-            step->narrowest = link->link_class;
-        }
-        *load = (struct LinkLoad){0};
+        load->moving_ps = at_most(wide_mul_div(load->bytes, (uint64_t)PS_PER_SECOND,
+                                               context->net->links[r].link.capacity_Bps));
+        if (load->earliest_ps + load->moving_ps > bound)
+            bound = load->earliest_ps + load->moving_ps;
     }
+    for (uint32_t f = 0; f < step->flow_count; f++) find_narrowest(context, &flows[f]);
+    for (ResourceId r = 0; r < context->net->flows.resource_count; r++)
+        context->loads[r] = (LinkLoad){0};
     traffic->bound_ps += at_most(wide_mul_div((uint64_t)bound, step->repeat, 1));
 }
 
@@ -276,15 +280,15 @@ static bool fold_all_pairs(TrafficContext *context, const GroupFamily *family, c
         for (uint32_t r = 0; r < count; r++) {
             RoleId b = relations[r].role;
             uint32_t gpu = context->first_gpu + rank;
-            if (a != b && !layout_is_inside(&context->layout, gpu, relations[r].gpu))
-                return err_set(err, "groups of \"%s\" mix roles across scale-up domains",
-                               family->name);
+            if (a != b && !layout_is_inside(&context->layout, gpu, relations[r].gpu) &&
+                !layout_roles_are_apart(&context->layout, a, b, err))
+                return false;
             const Op *to = op_of_role(schedule, b, op->comm.channel);
             assert(to);
             uint64_t flows = relations[r].count * schedule_role_size(schedule, a);
             Pair pair = {gpu, relations[r].gpu, a, b, FOLD_ALL_PAIRS, flows};
             uint64_t bytes = pair_bytes(context, from, to, family->size, step);
-            if (!add_flow(context, traffic, &pair, bytes, a, b, err)) return false;
+            if (!add_flow(context, traffic, &pair, bytes, err)) return false;
         }
     }
     return true;
@@ -308,7 +312,7 @@ static bool fold_shift(TrafficContext *context, const GroupFamily *family, const
     Pair pair = {
         context->first_gpu + rank, context->first_gpu + peer, role, role, FOLD_ONE_TO_ONE, members};
     uint64_t bytes = pair_bytes(context, op, op, family->size, step);
-    return add_flow(context, traffic, &pair, bytes, role, role, err);
+    return add_flow(context, traffic, &pair, bytes, err);
 }
 
 static bool expand_step(TrafficContext *context, const GroupFamily *family, uint32_t group,
@@ -330,7 +334,7 @@ static bool expand_step(TrafficContext *context, const GroupFamily *family, uint
             Pair pair = {
                 .from_gpu = context->first_gpu + a, .to_gpu = context->first_gpu + b, .flows = 1};
             uint64_t bytes = pair_bytes(context, from, to, n, step);
-            if (!add_flow(context, traffic, &pair, bytes, a, b, err)) return false;
+            if (!add_flow(context, traffic, &pair, bytes, err)) return false;
         }
     }
     return true;
@@ -386,9 +390,7 @@ bool traffic_send(TrafficContext *context, OpId id, uint32_t index, Traffic *out
     }
     open_step(out, 1);
     uint64_t bytes = extent_value(&op->comm.bytes, context->shape);
-    if (!add_flow(context, out, &pair, bytes, context->is_folded ? a : from_rank,
-                  context->is_folded ? b : to_rank, err))
-        return false;
+    if (!add_flow(context, out, &pair, bytes, err)) return false;
     close_step(context, out);
     return true;
 }

@@ -8,38 +8,47 @@
 
 #include "model/base/err.h"
 #include "model/base/mem.h"
+#include "model/plan/load.h"
 #include "model/plan/schedule.h"
+#include "sim/keymap.h"
 #include "sim/layout.h"
 #include "sim/net.h"
 #include "sim/sim.h"
 
-// `members` are roles when folded, ranks when expanded.
 typedef struct TrafficFlow {
     const FlowEdge *edges;
     uint32_t edge_count;
     uint64_t scale;
-    uint64_t bytes; // of one transfer
-    uint32_t from_member, to_member;
-    Time hardware_ps; // latency of the path
-    CalibParam step_param;
+    uint64_t bytes;      // of one transfer
+    uint32_t latency;    // position among the latencies of its step
+    LinkClass narrowest; // class of the link of its path that the step fills most
 } TrafficFlow;
 
-// Flows that start together; `repeat` equal steps in a row.
+// How long before flows of a step begin to move: the latency of their path, and a software time.
+typedef struct TrafficLatency {
+    Time hardware_ps;
+    CalibParam step_param;
+} TrafficLatency;
+
+// Flows of one step; `repeat` equal steps in a row.
 typedef struct TrafficStep {
     uint32_t first_flow, flow_count;
     uint32_t repeat;
-    LinkClass narrowest; // class of the link that bounds the step
+    uint32_t first_latency, latency_count;
 } TrafficStep;
 
 typedef struct Traffic {
     TrafficFlow *flows;
     uint32_t flow_count, flow_capacity;
+    TrafficLatency *latencies;
+    uint32_t latency_count, latency_capacity, most_latencies; // most: of one step
     TrafficStep *steps;
     uint32_t step_count, step_capacity;
     Time bound_ps; // all steps at nominal capacity, hardware latency included
 } Traffic;
 
 typedef struct TrafficRoute TrafficRoute; // cached edges of a pair
+typedef struct LinkLoad LinkLoad;         // what one step puts on a link
 
 // What traffic is built from. Edges live in `arena`; `routes` caches them by pair.
 typedef struct TrafficContext {
@@ -52,13 +61,15 @@ typedef struct TrafficContext {
     bool is_folded;
     Layout layout; // when folded
     TrafficRoute *routes;
-    uint32_t *route_buckets;
-    uint32_t route_count, route_capacity, bucket_count;
-    struct LinkLoad *loads; // scratch: [resource]
+    uint32_t route_count, route_capacity;
+    KeyMap route_by_pair;
+    LinkLoad *loads; // scratch: [resource]
     uint32_t load_capacity;
 } TrafficContext;
 
-// FOLDED: checks that every role is a block of a uniform machine, with the reason when it is not.
+// Borrows all but the form. Refused, with the reason: more ranks than the machine has GPUs, a
+// recorded load, and, FOLDED, a machine that is not uniform; roles that cannot be folded are
+// refused as their transfers are built.
 bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
                   const StepShape *shape, const Load *load, uint32_t first_gpu, SimForm form,
                   Err *err);

@@ -5,7 +5,6 @@
 #include "model/base/cli.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,41 +13,42 @@
 #define HELP_COLUMNS 80
 #define COMMANDS_MAX 64
 
-// Used when the program's own table does not describe them.
-static const CliOption no_options[] = {{0}};
-static const CliCommand built_in[] = {
-    {"help", "show the commands, or one command with its options", "[COMMAND]", "", no_options, 0,
-     1},
-    {"version", "print the version", "", "", no_options, 0, 0},
+// The commands that every program has, listed behind its own.
+typedef enum BuiltIn {
+    BUILT_IN_HELP,
+    BUILT_IN_VERSION,
+    BUILT_IN_MAN,
+    BUILT_IN_COMPLETION,
+    BUILT_IN_COUNT
+} BuiltIn;
+
+static const CliCommand built_in[BUILT_IN_COUNT] = {
+    [BUILT_IN_HELP] = {"help", "list the commands, or explain one", "[COMMAND]", "", NULL, 0, 1},
+    [BUILT_IN_VERSION] = {"version", "print the version", "", "", NULL, 0, 0},
+    [BUILT_IN_MAN] = {"man", "print the manual page (mdoc)", "", "", NULL, 0, 0},
+    [BUILT_IN_COMPLETION] = {"completion", "print the completion script for bash and zsh",
+                             "[ARGUMENT]",
+                             "The current shell takes it by source <(PROGRAM completion). With "
+                             "MACHINE, SCENARIO or MODEL it lists the shipped names instead.",
+                             NULL, 0, 1},
 };
 
-#define BUILT_IN_COUNT (sizeof built_in / sizeof built_in[0])
-
-static const CliCommand *find_command(const CliProgram *program, const char *name) {
-    for (const CliCommand *command = program->commands; command->name != NULL; command++) {
-        if (strcmp(command->name, name) == 0) return command;
-    }
-    for (uint32_t i = 0; i < BUILT_IN_COUNT; i++) {
-        if (strcmp(built_in[i].name, name) == 0) return &built_in[i];
-    }
-    return NULL;
-}
-
-// Every command once: those of the table, then the built-in ones that it does not replace; NULL
-// after the last.
-static const CliCommand *listed_command(const CliProgram *program, uint32_t index) {
+const CliCommand *cli_listed_command(const CliProgram *program, uint32_t index) {
     uint32_t count = 0;
     while (program->commands[count].name != NULL) count++;
     if (index < count) return &program->commands[index];
-    for (uint32_t i = 0; i < BUILT_IN_COUNT; i++) {
-        if (find_command(program, built_in[i].name) == &built_in[i] && count++ == index) {
-            return &built_in[i];
-        }
-    }
-    return NULL;
+    return index - count < BUILT_IN_COUNT ? &built_in[index - count] : NULL;
 }
 
-static uint32_t option_count(const CliCommand *command) {
+static const CliCommand *find_command(const CliProgram *program, const char *name) {
+    const CliCommand *command;
+    for (uint32_t i = 0; (command = cli_listed_command(program, i)) != NULL; i++) {
+        if (strcmp(command->name, name) == 0) break;
+    }
+    return command;
+}
+
+uint32_t cli_option_count(const CliCommand *command) {
     uint32_t count = 0;
     while (command->options != NULL && command->options[count].name != NULL) count++;
     assert(count <= CLI_OPTIONS_MAX);
@@ -56,7 +56,7 @@ static uint32_t option_count(const CliCommand *command) {
 }
 
 static uint32_t find_option(const CliCommand *command, const char *name, size_t length) {
-    for (uint32_t i = 0; i < option_count(command); i++) {
+    for (uint32_t i = 0; i < cli_option_count(command); i++) {
         const char *candidate = command->options[i].name;
         if (strlen(candidate) == length && memcmp(candidate, name, length) == 0) return i;
     }
@@ -64,7 +64,7 @@ static uint32_t find_option(const CliCommand *command, const char *name, size_t 
 }
 
 static uint32_t find_letter(const CliCommand *command, char letter) {
-    for (uint32_t i = 0; i < option_count(command); i++) {
+    for (uint32_t i = 0; i < cli_option_count(command); i++) {
         if (command->options[i].letter == letter && letter != '\0') return i;
     }
     return UINT32_MAX;
@@ -112,15 +112,16 @@ static bool refuse_choice(const CliOption *option, const char *found, Err *err) 
 static bool check_value(const CliOption *option, const char *value, Err *err) {
     uint64_t count;
     double number;
-    Time ps;
     char quote[TEXT_QUOTE_MAX];
     switch (option->kind) {
     case CLI_FLAG:
-    case CLI_TEXT: return true;
+    case CLI_TEXT:
+    case CLI_SHIPPED: return true;
     case CLI_COUNT:
         return units_parse_count(value, &count, err) || err_prefix(err, "--%s", option->name);
     case CLI_TIME:
-        return units_parse_time(value, &ps, err) || err_prefix(err, "--%s", option->name);
+        return units_parse(UNITS_DURATION, value, &count, err) ||
+               err_prefix(err, "--%s", option->name);
     case CLI_NUMBER:
         return text_parse_double(value, &number) ||
                err_set(err, "--%s: expected a number such as \"2.5\", found %s", option->name,
@@ -134,7 +135,7 @@ static bool check_value(const CliOption *option, const char *value, Err *err) {
 
 static void set_defaults(CliArgs *args) {
     Err err = {0};
-    for (uint32_t i = 0; i < option_count(args->command); i++) {
+    for (uint32_t i = 0; i < cli_option_count(args->command); i++) {
         const CliOption *option = &args->command->options[i];
         args->values[i] = option->fallback;
         assert(option->fallback == NULL || check_value(option, option->fallback, &err));
@@ -146,7 +147,7 @@ static bool unknown_option(const CliProgram *program, const CliCommand *command,
                            Err *err) {
     const char *names[CLI_OPTIONS_MAX];
     char name[TEXT_QUOTE_MAX];
-    uint32_t count = option_count(command);
+    uint32_t count = cli_option_count(command);
     size_t length = strcspn(word, "=");
     for (uint32_t i = 0; i < count; i++) names[i] = command->options[i].name;
     snprintf(name, sizeof name, "%.*s", (int)(length < 64 ? length : 64), word);
@@ -164,7 +165,7 @@ static bool unknown_command(const CliProgram *program, const char *word, Err *er
     char quote[TEXT_QUOTE_MAX];
     const CliCommand *command;
     uint32_t count = 0;
-    while ((command = listed_command(program, count)) != NULL) {
+    while ((command = cli_listed_command(program, count)) != NULL) {
         assert(count < COMMANDS_MAX);
         names[count++] = command->name;
     }
@@ -237,10 +238,9 @@ static bool wants_help(const CliCommand *command, const char *word) {
     return strcmp(word, "-h") == 0 && find_letter(command, 'h') == UINT32_MAX;
 }
 
-static void become_help(const CliProgram *program, CliArgs *args) {
+static void become_help(CliArgs *args) {
     const char *operand = args->command->name;
-    *args = (CliArgs){.command = find_command(program, "help")};
-    set_defaults(args);
+    *args = (CliArgs){.command = &built_in[BUILT_IN_HELP]};
     args->operands[args->operand_count++] = operand;
 }
 
@@ -255,7 +255,7 @@ static bool take_words(const CliProgram *program, CliArgs *args, Words words, Er
             continue;
         }
         if (options && wants_help(args->command, word)) {
-            become_help(program, args);
+            become_help(args);
             return true;
         }
         if (options && strncmp(word, "--", 2) == 0) {
@@ -311,48 +311,12 @@ uint64_t cli_count(const CliArgs *args, const char *name) {
     return count;
 }
 
-double cli_number(const CliArgs *args, const char *name) {
-    double number = 0;
-    bool good = text_parse_double(cli_text(args, name), &number);
-    assert(good);
-    (void)good;
-    return number;
-}
-
-int64_t cli_time(const CliArgs *args, const char *name) {
-    Time ps = 0;
-    Err err = {0};
-    bool good = units_parse_time(cli_text(args, name), &ps, &err);
-    assert(good);
-    (void)good;
-    return ps;
-}
-
 uint32_t cli_choice(const CliArgs *args, const char *name) {
     uint32_t index = known_option(args, name);
     return choice_index(args->command->options[index].argument, args->values[index]);
 }
 
 // Help.
-
-// Breaks at blanks before HELP_COLUMNS; the text ends with a newline.
-static void add_wrapped(const char *text, Text *out) {
-    size_t column = 0;
-    while (*text != '\0') {
-        size_t length = strcspn(text, " ");
-        if (column > 0 && column + 1 + length > HELP_COLUMNS) {
-            text_add_char(out, '\n');
-            column = 0;
-        } else if (column > 0) {
-            text_add_char(out, ' ');
-            column++;
-        }
-        text_add_bytes(out, text, length);
-        column += length;
-        text += length + strspn(text + length, " ");
-    }
-    text_add_char(out, '\n');
-}
 
 static void add_option_name(const CliOption *option, Text *out) {
     if (option->letter != '\0') {
@@ -365,7 +329,7 @@ static void add_option_name(const CliOption *option, Text *out) {
 
 static size_t widest_option(const CliCommand *command) {
     size_t widest = 0;
-    for (uint32_t i = 0; i < option_count(command); i++) {
+    for (uint32_t i = 0; i < cli_option_count(command); i++) {
         Text name = {0};
         add_option_name(&command->options[i], &name);
         if (name.length > widest) widest = name.length;
@@ -375,15 +339,15 @@ static size_t widest_option(const CliCommand *command) {
 }
 
 static void help_command(const CliProgram *program, const CliCommand *command, Text *out) {
-    uint32_t count = option_count(command);
+    uint32_t count = cli_option_count(command);
     size_t width = widest_option(command);
     text_addf(out, "usage: %s %s%s%s%s\n\n", program->name, command->name,
               count > 0 ? " [OPTION]..." : "", *command->operands == '\0' ? "" : " ",
               command->operands);
-    add_wrapped(command->summary, out);
+    text_add_wrapped(out, command->summary, 0, HELP_COLUMNS);
     if (command->details != NULL && *command->details != '\0') {
         text_add_char(out, '\n');
-        add_wrapped(command->details, out);
+        text_add_wrapped(out, command->details, 0, HELP_COLUMNS);
     }
     if (count > 0) text_add(out, "\noptions:\n");
     for (uint32_t i = 0; i < count; i++) {
@@ -400,13 +364,13 @@ static void help_command(const CliProgram *program, const CliCommand *command, T
 static void help_program(const CliProgram *program, Text *out) {
     size_t width = 0;
     const CliCommand *command;
-    for (uint32_t i = 0; (command = listed_command(program, i)) != NULL; i++) {
+    for (uint32_t i = 0; (command = cli_listed_command(program, i)) != NULL; i++) {
         if (strlen(command->name) > width) width = strlen(command->name);
     }
     text_addf(out, "usage: %s COMMAND [OPTION]... [OPERAND]...\n\n", program->name);
-    add_wrapped(program->summary, out);
+    text_add_wrapped(out, program->summary, 0, HELP_COLUMNS);
     text_add(out, "\ncommands:\n");
-    for (uint32_t i = 0; (command = listed_command(program, i)) != NULL; i++) {
+    for (uint32_t i = 0; (command = cli_listed_command(program, i)) != NULL; i++) {
         text_addf(out, "  %-*s  %s\n", (int)width, command->name, command->summary);
     }
     text_addf(out, "\n\"%s help COMMAND\" shows the options of a command\n", program->name);
@@ -486,9 +450,9 @@ static void man_command(const CliProgram *program, const CliCommand *command, Te
         text_add(out, ".Pp\n");
         add_prose(command->details, out);
     }
-    if (option_count(command) == 0) return;
+    if (cli_option_count(command) == 0) return;
     text_add(out, ".Bl -tag -width Ds\n");
-    for (uint32_t i = 0; i < option_count(command); i++) man_option(&command->options[i], out);
+    for (uint32_t i = 0; i < cli_option_count(command); i++) man_option(&command->options[i], out);
     text_add(out, ".El\n");
 }
 
@@ -507,7 +471,7 @@ static void man_title(const CliProgram *program, Text *out) {
 void cli_man(const CliProgram *program, Text *out) {
     const CliCommand *command;
     man_title(program, out);
-    for (uint32_t i = 0; (command = listed_command(program, i)) != NULL; i++) {
+    for (uint32_t i = 0; (command = cli_listed_command(program, i)) != NULL; i++) {
         man_command(program, command, out);
     }
     text_add(out, ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev MOESIM_DATA\n"
@@ -519,77 +483,36 @@ void cli_man(const CliProgram *program, Text *out) {
                   ".It 3\nThe memory does not suffice.\n.El\n");
 }
 
-// Completion.
+// The commands that every program has.
 
-static void complete_words(const char *pattern, const Text *words, Text *out) {
-    text_addf(out, "    %s) COMPREPLY=($(compgen -W \"%s\" -- \"$word\")); return ;;\n", pattern,
-              text_string(words));
+static bool explain_operand(const CliProgram *program, const CliArgs *args, Text *out, Err *err) {
+    const CliCommand *command = NULL;
+    if (args->operand_count > 0) {
+        command = find_command(program, args->operands[0]);
+        if (command == NULL) return unknown_command(program, args->operands[0], err);
+    }
+    cli_help(program, command, out);
+    return true;
 }
 
-static void complete_choices(const CliCommand *command, Text *out) {
-    for (uint32_t i = 0; i < option_count(command); i++) {
-        const CliOption *option = &command->options[i];
-        Text pattern = {0}, words = {0};
-        if (option->kind == CLI_FLAG) continue;
-        text_addf(&pattern, "%s:--%s", command->name, option->name);
-        if (option->letter != '\0') text_addf(&pattern, " | %s:-%c", command->name, option->letter);
-        if (option->kind == CLI_CHOICE) {
-            text_add(&words, option->argument);
-            for (char *c = words.data; *c != '\0'; c++) *c = *c == '|' ? ' ' : *c;
-            complete_words(text_string(&pattern), &words, out);
-        } else {
-            text_addf(out, "    %s) return ;;\n", text_string(&pattern));
-        }
-        text_free(&pattern);
-        text_free(&words);
+bool cli_is_built_in(const CliCommand *command) {
+    for (uint32_t i = 0; i < BUILT_IN_COUNT; i++) {
+        if (command == &built_in[i]) return true;
     }
+    return false;
 }
 
-static void complete_options(const CliCommand *command, Text *out) {
-    Text pattern = {0}, words = {0};
-    text_addf(&pattern, "%s:-*", command->name);
-    for (uint32_t i = 0; i < option_count(command); i++) {
-        text_addf(&words, "--%s ", command->options[i].name);
+bool cli_answer(const CliProgram *program, const CliArgs *args, Text *out, Err *err) {
+    assert(cli_is_built_in(args->command));
+    switch ((BuiltIn)(args->command - built_in)) {
+    case BUILT_IN_HELP: return explain_operand(program, args, out, err);
+    case BUILT_IN_VERSION: text_addf(out, "%s %s\n", program->name, program->version); break;
+    case BUILT_IN_MAN: cli_man(program, out); break;
+    case BUILT_IN_COMPLETION:
+        if (args->operand_count > 0) return cli_shipped(args->operands[0], out, err);
+        cli_completion(program, out);
+        break;
+    case BUILT_IN_COUNT: break;
     }
-    text_add(&words, "--help");
-    complete_words(text_string(&pattern), &words, out);
-    text_free(&pattern);
-    text_free(&words);
-}
-
-static void command_words(const CliProgram *program, Text *out) {
-    const CliCommand *command;
-    for (uint32_t i = 0; (command = listed_command(program, i)) != NULL; i++) {
-        text_addf(out, "%s%s", i == 0 ? "" : " ", command->name);
-    }
-}
-
-void cli_completion(const CliProgram *program, Text *out) {
-    Text function = {0}, commands = {0};
-    const CliCommand *command;
-    text_addf(&function, "_%s", program->name);
-    for (char *c = function.data; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
-    command_words(program, &commands);
-    text_addf(out, "# completion of %s for bash; for zsh through bashcompinit\n", program->name);
-    text_add(out, "if [ -n \"${ZSH_VERSION-}\" ]; then autoload -U +X bashcompinit && "
-                  "bashcompinit; fi\n");
-    text_addf(out, "%s() {\n", text_string(&function));
-    text_add(out, "    local word=\"${COMP_WORDS[COMP_CWORD]}\"\n"
-                  "    local before=\"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
-                  "    local command=\"${COMP_WORDS[1]}\"\n"
-                  "    COMPREPLY=()\n"
-                  "    [ \"$COMP_CWORD\" -eq 1 ] && command=\n"
-                  "    case \"$command:$before\" in\n");
-    complete_words(":* | help:help", &commands, out);
-    for (uint32_t i = 0; (command = listed_command(program, i)) != NULL; i++) {
-        complete_choices(command, out);
-    }
-    text_add(out, "    esac\n    case \"$command:$word\" in\n");
-    for (uint32_t i = 0; (command = listed_command(program, i)) != NULL; i++) {
-        complete_options(command, out);
-    }
-    text_addf(out, "    esac\n}\ncomplete -o default -F %s %s\n", text_string(&function),
-              program->name);
-    text_free(&function);
-    text_free(&commands);
+    return true;
 }

@@ -273,6 +273,17 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+uint32_t file_shipped(const char *folder, Arena *arena, const char ***out) {
+    const char *data = data_folder(arena);
+    Names names = {0};
+    if (data != NULL) list_folder(arena_printf(arena, "%s/%s", data, folder), arena, &names);
+    if (names.count > 0) qsort(names.items, names.count, sizeof(char *), compare_names);
+    *out = arena_alloc(arena, names.count, sizeof(char *));
+    for (uint32_t i = 0; i < names.count; i++) (*out)[i] = names.items[i];
+    mem_free(names.items);
+    return names.count;
+}
+
 // The shipped name nearest to a misspelt one, by name order among equals; NULL when none is near.
 static const char *nearest_shipped(const char *data, const char *name, Arena *arena) {
     Names names = {0};

@@ -28,6 +28,10 @@ bool file_write(const char *path, const char *bytes, size_t count, Err *err);
 // here or in the shipped data" with the nearest shipped name when there is one.
 bool file_find(const char *name, Arena *arena, const char **out_path, Err *err);
 
+// The names that file_find finds in one of the shipped folders ("scenarios/models"), in order;
+// none when there is no such folder. *out is the arena's.
+uint32_t file_shipped(const char *folder, Arena *arena, const char ***out);
+
 // The shipped data folder's file "sub/name" (for the device catalogue and calibrations).
 bool file_data(const char *relative, Arena *arena, const char **out_path, Err *err);
 

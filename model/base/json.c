@@ -537,10 +537,6 @@ bool json_time(JsonNode object, const char *key, Time *out_ps, Err *err) {
     return true;
 }
 
-bool json_flops(JsonNode object, const char *key, uint64_t *out_flops, Err *err) {
-    return quantity(object, key, UNITS_FLOPS, out_flops, err);
-}
-
 static bool refuse_name(JsonNode node, const char *const *names, uint32_t count, Err *err) {
     Text text = {0};
     char found[TEXT_QUOTE_MAX];

@@ -76,7 +76,6 @@ bool json_object(JsonNode object, const char *key, JsonNode *out, Err *err);
 bool json_bytes(JsonNode object, const char *key, uint64_t *out_B, Err *err);
 bool json_rate(JsonNode object, const char *key, uint64_t *out_Bps, Err *err);
 bool json_time(JsonNode object, const char *key, Time *out_ps, Err *err);
-bool json_flops(JsonNode object, const char *key, uint64_t *out_flops, Err *err);
 // One of `count` names; *out is its position. A near miss is named.
 bool json_enum(JsonNode object, const char *key, const char *const *names, uint32_t count,
                uint32_t *out, Err *err);

@@ -1,11 +1,11 @@
-// exp, log and powers from additions, multiplications and divisions in a fixed order.
+// exp, log and whole powers from additions, multiplications and divisions in a fixed order.
 //
 // Method: both functions are reduced by powers of two, then summed by series that converge fast on
 // the rest: r coth(r/2) (Bernoulli numbers) for exp, artanh for log. The reduction and the
 // reconstruction follow Tang, "Table-driven implementation of the exponential function", 1989, and
-// Muller et al., "Handbook of Floating-Point Arithmetic", 2018, chapters 4 (error-free products)
-// and 11. Coefficients are exact rationals, not fitted. Invariant: no call into libm, no operation
-// whose result IEEE 754 leaves open; -ffp-contract=off keeps it so.
+// Muller et al., "Handbook of Floating-Point Arithmetic", 2018, chapter 11. Coefficients are exact
+// rationals, not fitted. Invariant: no call into libm, no operation whose result IEEE 754 leaves
+// open; -ffp-contract=off keeps it so.
 #include "model/base/num.h"
 
 #include <assert.h>
@@ -16,14 +16,8 @@
 #define LN2_LOW  0x1.a39ef35793c76p-33 // the rest, rounded
 #define INV_LN2  0x1.71547652b82fep0   // 1 / ln 2
 #define SQRT_2   0x1.6a09e667f3bcdp0
-#define SPLIT    134217729.0            // 2^27 + 1
 #define EXP_MAX  0x1.62e42fefa39efp+9   // ln(DBL_MAX)
 #define EXP_MIN  (-0x1.74910d52d3052p9) // below, e^x is under half the smallest double
-
-// The unevaluated sum high + low, |low| <= ulp(high) / 2.
-typedef struct Pair {
-    double high, low;
-} Pair;
 
 static double from_bits(uint64_t bits) {
     double value;
@@ -40,23 +34,19 @@ static double saturate(double value) {
     return value > DBL_MAX ? DBL_MAX : value;
 }
 
-// e^(x + tail) for a tail below 2^-40 of the rest; x within EXP_MIN and EXP_MAX.
 // With r = x - k ln 2, |r| <= ln2 / 2: e^r = 1 + 2r / (r coth(r/2) - r).
-static double exp_sum(double x, double tail) {
+double num_exp(double x) {
+    if (x > EXP_MAX) return DBL_MAX;
+    if (x < EXP_MIN) return 0;
     double scaled = x * INV_LN2;
     int k = (int)(scaled + (scaled < 0 ? -0.5 : 0.5));
-    double high = x - k * LN2_HIGH, low = k * LN2_LOW - tail, r = high - low, z = r * r;
+    double high = x - k * LN2_HIGH, low = k * LN2_LOW, r = high - low, z = r * r;
     double series = -1.0 / 604800 + z * (1.0 / 23950080 + z * (-691.0 / 653837184000.0));
     series = z * (1.0 / 6 + z * (-1.0 / 360 + z * (1.0 / 15120 + z * series)));
     double c = r - series;
     double y = 1 + (high + (r * c / (2 - c) - low));
     int half = k / 2; // two factors, so that neither overflows and a subnormal is rounded once
     return saturate(y * power_of_two(half) * power_of_two(k - half));
-}
-
-double num_exp(double x) {
-    if (x > EXP_MAX) return DBL_MAX;
-    return x < EXP_MIN ? 0 : exp_sum(x, 0);
 }
 
 // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)).
@@ -86,60 +76,6 @@ double num_log(double x) {
     double f = split_exponent(x, &k) - 1, s = f / (2 + f), z = s * s;
     double rest = z * (2.0 / 3) + artanh_tail(z), half = f * f / 2;
     return k * LN2_HIGH - ((half - (s * (half + rest) + k * LN2_LOW)) - f);
-}
-
-// a + b exactly, for any magnitudes (Knuth's two-sum).
-static Pair two_sum(double a, double b) {
-    double sum = a + b, part = sum - a;
-    return (Pair){sum, (a - (sum - part)) + (b - part)};
-}
-
-// a * b exactly, without a fused operation (Veltkamp and Dekker).
-static Pair two_product(double a, double b) {
-    double p = a * b, a_big = a * SPLIT, b_big = b * SPLIT;
-    double a_high = a_big - (a_big - a), b_high = b_big - (b_big - b);
-    double a_low = a - a_high, b_low = b - b_high;
-    double low = ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low;
-    return (Pair){p, low};
-}
-
-static Pair pair_mul(Pair a, Pair b) {
-    Pair p = two_product(a.high, b.high);
-    return two_sum(p.high, p.low + (a.high * b.low + a.low * b.high));
-}
-
-static Pair pair_add(Pair a, Pair b) {
-    Pair sum = two_sum(a.high, b.high);
-    return two_sum(sum.high, sum.low + (a.low + b.low));
-}
-
-// ln x to about 2^-63 of its value: the terms s and z/3 of the series in double length, the rest is
-// below 2^-12 of them and needs no more than double.
-static Pair log_pair(double x) {
-    int k;
-    double f = split_exponent(x, &k) - 1;
-    Pair below = two_sum(2, f);
-    double s = f / below.high;
-    Pair back = two_product(s, below.high);
-    double s_low = ((f - back.high) - back.low - s * below.low) / below.high;
-    Pair ratio = two_sum(s, s_low), square = pair_mul(ratio, ratio);
-    Pair third = pair_mul(square, (Pair){2.0 / 3, 0x1.5555555555555p-55});
-    Pair series = pair_add(third, (Pair){artanh_tail(square.high), 0});
-    Pair log_m = pair_mul(ratio, pair_add((Pair){2, 0}, series));
-    return pair_add((Pair){k * LN2_HIGH, k * LN2_LOW}, log_m);
-}
-
-double num_pow(double base, double exponent) {
-    assert(base > 0 && base <= DBL_MAX);
-    Pair log = log_pair(base);
-    if (log.high == 0) return 1; // base 1; otherwise |log| > 2^-54 bounds the exponents below
-    double rough = exponent * log.high;
-    if (rough > EXP_MAX + 1) return DBL_MAX;
-    if (rough < EXP_MIN - 1) return 0;
-    Pair power = two_product(exponent, log.high);
-    power = two_sum(power.high, power.low + exponent * log.low);
-    if (power.high > EXP_MAX) return DBL_MAX;
-    return power.high < EXP_MIN ? 0 : exp_sum(power.high, power.low);
 }
 
 double num_pow_int(double base, uint64_t n) {

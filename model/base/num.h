@@ -1,5 +1,6 @@
-// exp, log and powers made of + - x / alone, so that every compiler and C library gives the same
-// bits. Accuracy: within 2 units in the last place over the ranges stated; not correctly rounded.
+// exp, log and whole powers made of + - x / alone, so that every compiler and C library gives the
+// same bits. Accuracy: within 2 units in the last place over the ranges stated; not correctly
+// rounded.
 #ifndef MODEL_BASE_NUM_H
 #define MODEL_BASE_NUM_H
 
@@ -11,9 +12,6 @@ double num_exp(double x);
 
 // Natural logarithm; x must be finite and > 0.
 double num_log(double x);
-
-// base^exponent for base > 0, through a logarithm of double length; saturates as num_exp does.
-double num_pow(double base, double exponent);
 
 // base^n by repeated squaring, exact order of operations.
 double num_pow_int(double base, uint64_t n);

@@ -6,8 +6,9 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
+
+#define NOTE_INDENT 8
 
 void table_column(Table *table, const char *header, TableAlign align) {
     uint32_t need = table->columns + 1;
@@ -36,6 +37,14 @@ void table_cellf(Table *table, const char *format, ...) {
     va_start(args, format);
     add_cell(table, arena_vprintf(&table->arena, format, args));
     va_end(args);
+}
+
+void table_note(Table *table, const char *text) {
+    assert(table->cell_count > 0 && table->cell_count % table->columns == 0);
+    table->notes =
+        mem_grow(table->notes, &table->note_capacity, table->note_count + 1, sizeof *table->notes);
+    table->notes[table->note_count++] =
+        (TableNote){arena_string(&table->arena, text), table->cell_count};
 }
 
 static size_t *column_widths(const Table *table) {
@@ -74,8 +83,11 @@ void table_print(const Table *table, Text *out) {
     assert(table->columns > 0 && table->cell_count % table->columns == 0);
     size_t *widths = column_widths(table);
     print_row(table, table->headers, widths, out);
+    uint32_t note = 0;
     for (uint32_t i = 0; i < table->cell_count; i += table->columns) {
         print_row(table, table->cells + i, widths, out);
+        for (; note < table->note_count && table->notes[note].cells == i + table->columns; note++)
+            text_add_wrapped(out, table->notes[note].text, NOTE_INDENT, TABLE_NOTE_COLUMNS);
     }
     mem_free(widths);
 }
@@ -114,5 +126,6 @@ void table_free(Table *table) {
     mem_free(table->headers);
     mem_free(table->aligns);
     mem_free(table->cells);
+    mem_free(table->notes);
     *table = (Table){0};
 }

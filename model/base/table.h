@@ -7,7 +7,14 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 
+#define TABLE_NOTE_COLUMNS 100 // where notes wrap
+
 typedef enum TableAlign { TABLE_LEFT, TABLE_RIGHT } TableAlign;
+
+typedef struct TableNote {
+    const char *text;
+    uint32_t cells; // that stand before it
+} TableNote;
 
 // A zeroed Table is empty. Cells are copied. Columns are added before the first row; a row is
 // finished when all its columns are filled.
@@ -18,11 +25,16 @@ typedef struct Table {
     const char **cells; // row-major
     uint32_t columns, column_capacity, align_capacity;
     uint32_t cell_count, cell_capacity;
+    TableNote *notes; // in the order of the rows
+    uint32_t note_count, note_capacity;
 } Table;
 
 void table_column(Table *table, const char *header, TableAlign align);
 void table_cell(Table *table, const char *text);
 void table_cellf(Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// A sentence under the row that was finished last, indented and wrapped; CSV leaves it out.
+void table_note(Table *table, const char *text);
 
 // Aligned by code points, two spaces between columns, a header line, no trailing blanks.
 void table_print(const Table *table, Text *out);

@@ -153,10 +153,37 @@ char *text_quote(const char *string, char *buffer) {
     return buffer;
 }
 
-size_t text_columns(const char *string) {
+// Columns of the first `count` bytes.
+static size_t columns_of(const char *bytes, size_t count) {
     size_t columns = 0;
-    for (; *string != '\0'; string++) columns += !is_continuation(*string);
+    for (size_t i = 0; i < count; i++) columns += !is_continuation(bytes[i]);
     return columns;
+}
+
+size_t text_columns(const char *string) {
+    return columns_of(string, strlen(string));
+}
+
+void text_add_wrapped(Text *text, const char *string, size_t indent, size_t columns) {
+    size_t column = 0; // 0 before the first word of a line
+    string += strspn(string, " ");
+    while (*string != '\0') {
+        size_t length = strcspn(string, " "), width = columns_of(string, length);
+        if (column > 0 && column + 1 + width > columns) {
+            text_add_char(text, '\n');
+            column = 0;
+        }
+        if (column == 0) {
+            text_addf(text, "%*s", (int)indent, "");
+            column = indent + width;
+        } else {
+            text_add_char(text, ' ');
+            column += 1 + width;
+        }
+        text_add_bytes(text, string, length);
+        string += length + strspn(string + length, " ");
+    }
+    text_add_char(text, '\n');
 }
 
 static int lower(char c) {

@@ -48,6 +48,10 @@ char *text_quote(const char *string, char *buffer);
 // Columns that a UTF-8 string takes when printed (one per code point).
 size_t text_columns(const char *string);
 
+// Breaks the string at its blanks into lines of at most `columns` columns, each behind `indent`
+// blanks and ended by a newline; a longer word has a line of its own.
+void text_add_wrapped(Text *text, const char *string, size_t indent, size_t columns);
+
 // Index of the candidate nearest to `word` by edit distance, or UINT32_MAX when none is near
 // enough to be a likely misspelling. For "did you mean".
 uint32_t text_nearest(const char *word, const char *const *candidates, uint32_t count);

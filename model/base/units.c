@@ -5,7 +5,6 @@
 // back.
 #include "model/base/units.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -70,6 +69,9 @@ static const Unit time_units[] = {
     {NULL, 0, 0, PLAIN},
 };
 
+#define SECONDS   (time_units + 2)
+#define MINUTES_S 600 // shorter times are seconds for people
+
 static const Unit flops_units[] = {
     {"Pflop/s", P, 1, PLAIN}, {"Tflop/s", T, 1, PLAIN}, {"Gflop/s", G, 1, PLAIN},
     {"Mflop/s", M, 1, PLAIN}, {"kflop/s", K, 1, PLAIN}, {"flop/s", 1, 1, PLAIN},
@@ -87,6 +89,7 @@ static const Quantity quantities[] = {
     {"a rate such as \"400 Gbit/s\"", "a rate in whole bytes per second", "18446 PB/s", UINT64_MAX,
      rate_units},
     {"a time such as \"500 ns\"", "a time in whole picoseconds", "2562 h", TIME_MAX, time_units},
+    {"a time such as \"50ms\"", "a time in whole picoseconds", "2562 h", TIME_MAX, time_units},
     {"a speed such as \"2.5 Pflop/s\"", "a speed in whole flop/s", "18446 Pflop/s", UINT64_MAX,
      flops_units},
     {"a count such as \"4096\" or \"8k\"", "a whole count", "18446744073 G", UINT64_MAX,
@@ -225,12 +228,12 @@ static bool format_scaled(uint64_t value, const Unit *unit, uint64_t limit, char
     return true;
 }
 
-// The largest unit of the form that is not above the value; the next larger one where rounding
+// The largest unit for people that is not above the value; the next larger one where rounding
 // reaches it.
-static char *format(const Unit *units, UnitForm form, uint64_t value, char *buffer) {
+static char *format(const Unit *units, uint64_t value, char *buffer) {
     const Unit *larger = NULL, *unit = units;
     for (; unit->scale != 1; unit++) {
-        if (unit->form != form) continue;
+        if (unit->form != PLAIN) continue;
         if (unit->scale <= value) break;
         larger = unit;
     }
@@ -246,25 +249,18 @@ static uint64_t magnitude(Time ps) {
 
 char *units_format_time(Time ps, char *buffer) {
     size_t sign = ps < 0;
+    uint64_t size = magnitude(ps);
     buffer[0] = '-';
-    format(time_units, PLAIN, magnitude(ps), buffer + sign);
+    format(size < MINUTES_S * T ? SECONDS : time_units, size, buffer + sign);
     return buffer;
 }
 
 char *units_format_bytes(uint64_t B, char *buffer) {
-    return format(byte_units, PLAIN, B, buffer);
-}
-
-char *units_format_gib(uint64_t B, char *buffer) {
-    return format(byte_units, BINARY, B, buffer);
+    return format(byte_units, B, buffer);
 }
 
 char *units_format_rate(uint64_t Bps, char *buffer) {
-    return format(rate_units, PLAIN, Bps, buffer);
-}
-
-char *units_format_flops(uint64_t flops, char *buffer) {
-    return format(flops_units, PLAIN, flops, buffer);
+    return format(rate_units, Bps, buffer);
 }
 
 static char *write_exact(const Unit *units, uint64_t value, char *buffer) {

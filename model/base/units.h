@@ -21,7 +21,15 @@ static inline double units_seconds(Time ps) {
     return (double)ps / (double)PS_PER_SECOND;
 }
 
-typedef enum UnitsKind { UNITS_BYTES, UNITS_RATE, UNITS_TIME, UNITS_FLOPS, UNITS_COUNT } UnitsKind;
+// A duration is a time that people wait; only what is suggested in its place differs.
+typedef enum UnitsKind {
+    UNITS_BYTES,
+    UNITS_RATE,
+    UNITS_TIME,
+    UNITS_DURATION,
+    UNITS_FLOPS,
+    UNITS_COUNT
+} UnitsKind;
 
 // The form of a quantity for messages: `a rate such as "400 Gbit/s"`.
 const char *units_expected(UnitsKind kind);
@@ -43,14 +51,12 @@ bool units_parse_flops(const char *text, uint64_t *out_flops, Err *err);
 // Counts with an optional suffix k, M, G (1e3, 1e6, 1e9) or Ki, Mi: "8k", "1Mi", "4096"
 bool units_parse_count(const char *text, uint64_t *out, Err *err);
 
-// For people: three significant digits and a unit ("1.20 us", "80.0 GiB", "900 GB/s"). `buffer`
-// has at least UNITS_TEXT_MAX bytes. Return buffer. _bytes uses GB (1e9), _gib uses GiB (2^30).
+// For people: three significant digits and a unit ("1.20 us", "80.0 GB", "900 GB/s"); minutes from
+// 600 s on. `buffer` has at least UNITS_TEXT_MAX bytes. Return buffer. GB is 1e9 bytes.
 #define UNITS_TEXT_MAX 32
 char *units_format_time(Time ps, char *buffer);
 char *units_format_bytes(uint64_t B, char *buffer);
-char *units_format_gib(uint64_t B, char *buffer);
 char *units_format_rate(uint64_t Bps, char *buffer);
-char *units_format_flops(uint64_t flops, char *buffer);
 
 // For files: the largest unit in which the value is whole ("450 GB/s", "500 ns", "80 GiB"), so that
 // it reads back exactly. Return buffer.

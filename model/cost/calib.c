@@ -15,7 +15,6 @@
 #include "model/base/json.h"
 #include "model/base/num.h"
 #include "model/base/rng.h"
-#include "model/base/text.h"
 
 #define CALIB_VERSION  1
 #define CALIB_ROWS_MAX 4096

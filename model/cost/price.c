@@ -96,11 +96,6 @@ static Time larger(Time a, Time b) {
     return a > b ? a : b;
 }
 
-static PriceBound largest_part(const Price *price) {
-    if (price->fixed_ps >= larger(price->compute_ps, price->memory_ps)) return PRICE_FIXED;
-    return price->compute_ps > price->memory_ps ? PRICE_COMPUTE : PRICE_MEMORY;
-}
-
 // Adds the parts up; `param` governs the arithmetic.
 static Price assemble(const PriceModel *model, const Work *work, CalibParam param) {
     const CalibValue *values = model->calib->values;
@@ -113,7 +108,6 @@ static Price assemble(const PriceModel *model, const Work *work, CalibParam para
     price.fixed_ps = clamp((uint64_t)num_round(values[CALIB_KERNEL].value * (double)PS_PER_SECOND));
     price.roofline_ps = larger(time_down(work->flop, rate), time_down(work->bytes, bandwidth));
     price.time_ps = larger(price.compute_ps, price.memory_ps) + price.fixed_ps;
-    price.bound = largest_part(&price);
     return price;
 }
 

@@ -10,17 +10,10 @@
 #include "model/cost/calib.h"
 #include "model/machine/device.h"
 
-typedef enum PriceBound {
-    PRICE_COMPUTE,
-    PRICE_MEMORY,
-    PRICE_FIXED
-} PriceBound; // which part is the largest
-
 typedef struct Price {
     Time time_ps; // max(compute, memory) + fixed
     Time compute_ps, memory_ps, fixed_ps;
     uint64_t flop, bytes;
-    PriceBound bound;
     CalibParam compute_param; // which efficiency the arithmetic part used
     Time roofline_ps;         // at nominal rates, no efficiency, no fixed cost: the lower bound
 } Price;

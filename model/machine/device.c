@@ -10,6 +10,7 @@
 #include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/base/num.h"
+#include "model/base/text.h"
 
 #define DEVICE_VERSION 1
 #define DEVICES_MAX    1024 // of a file

@@ -11,7 +11,6 @@
 #include "model/base/mem.h"
 #include "model/base/numfmt.h"
 #include "model/base/hash.h"
-#include "model/base/text.h"
 
 // Both ends of a figure; low == high when it is one number; 0, 0 when not given.
 typedef struct Range {

@@ -6,7 +6,6 @@
 #include "model/machine/fabric.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/machine/fabric_rule.h"
@@ -297,10 +296,6 @@ VertexId fabric_gpu(const Fabric *fabric, uint32_t gpu) {
     assert(gpu < fabric->gpu_count);
     (void)fabric;
     return gpu;
-}
-
-uint32_t fabric_gpu_index(const Fabric *fabric, VertexId vertex) {
-    return vertex < fabric->gpu_count ? vertex : FABRIC_NONE;
 }
 
 const VertexClass *fabric_class(const Fabric *fabric, VertexId vertex) {

@@ -114,7 +114,6 @@ void fabric_free(Fabric *fabric);
 bool fabric_check(const Fabric *fabric, Err *err);
 
 VertexId fabric_gpu(const Fabric *fabric, uint32_t gpu);
-uint32_t fabric_gpu_index(const Fabric *fabric, VertexId vertex); // FABRIC_NONE when it is no GPU
 const VertexClass *fabric_class(const Fabric *fabric, VertexId vertex);
 const Device *fabric_device(const Fabric *fabric, uint32_t gpu);
 // "tray[3].gpu[1]"; added to what is there. A part of count 1 has no index.

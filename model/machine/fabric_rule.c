@@ -23,7 +23,7 @@ VertexId fabric_rule_vertex(const VertexClass *in, const uint32_t *digits) {
     return in->first + index;
 }
 
-uint32_t fabric_rule_nth(const FabricSet *set, uint32_t rank) {
+static uint32_t number_at(const FabricSet *set, uint32_t rank) {
     uint32_t i = 0;
     while (rank > set->ranges[i].last - set->ranges[i].first) {
         rank -= set->ranges[i].last - set->ranges[i].first + 1;
@@ -32,7 +32,8 @@ uint32_t fabric_rule_nth(const FabricSet *set, uint32_t rank) {
     return set->ranges[i].first + rank;
 }
 
-uint32_t fabric_rule_rank(const FabricSet *set, uint32_t number) {
+// The rank of a number, or UINT32_MAX.
+static uint32_t rank_in(const FabricSet *set, uint32_t number) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < set->range_count; i++) {
         if (number < set->ranges[i].first) return UINT32_MAX;
@@ -137,7 +138,7 @@ static void set_listed(const FabricRule *rule, const FabricTable *table, uint32_
                        uint32_t *digits) {
     for (uint32_t i = table->level_count; i-- > 0;) {
         const FabricSet *set = &rule->from[table->levels[i]];
-        digits[table->levels[i]] = fabric_rule_nth(set, rank % set->count);
+        digits[table->levels[i]] = number_at(set, rank % set->count);
         rank /= set->count;
     }
 }
@@ -227,7 +228,7 @@ static bool is_box_level(const FabricRule *rule, uint32_t level) {
 static void set_box(const FabricRule *rule, uint64_t rank, uint32_t *digits) {
     for (uint32_t i = rule->from_levels; i-- > 0;) {
         if (!is_box_level(rule, i)) continue;
-        digits[i] = fabric_rule_nth(&rule->from[i], (uint32_t)(rank % rule->from[i].count));
+        digits[i] = number_at(&rule->from[i], (uint32_t)(rank % rule->from[i].count));
         rank /= rule->from[i].count;
     }
 }
@@ -240,7 +241,7 @@ static uint64_t from_rank(const FabricRule *rule, Levels levels, const uint32_t 
     for (uint32_t i = 0; i < rule->from_levels; i++) {
         if (levels == LEVELS_BOX && !is_box_level(rule, i)) continue;
         if (levels == LEVELS_EQUAL && is_box_level(rule, i)) continue;
-        uint32_t one = fabric_rule_rank(&rule->from[i], digits[i]);
+        uint32_t one = rank_in(&rule->from[i], digits[i]);
         if (one == UINT32_MAX) return UINT64_MAX;
         rank = rank * rule->from[i].count + one;
     }
@@ -283,14 +284,14 @@ static void set_free(const FabricRule *rule, uint64_t rank, uint32_t *digits) {
     for (uint32_t i = rule->to_levels; i-- > 0;) {
         const FabricDigit *digit = &rule->to[i];
         if (digit->kind != FABRIC_FREE) continue;
-        digits[i] = fabric_rule_nth(&digit->set, (uint32_t)(rank % digit->set.count));
+        digits[i] = number_at(&digit->set, (uint32_t)(rank % digit->set.count));
         rank /= digit->set.count;
     }
 }
 
 static void from_digits(const FabricRule *rule, uint64_t rank, uint32_t *digits) {
     for (uint32_t i = rule->from_levels; i-- > 0;) {
-        digits[i] = fabric_rule_nth(&rule->from[i], (uint32_t)(rank % rule->from[i].count));
+        digits[i] = number_at(&rule->from[i], (uint32_t)(rank % rule->from[i].count));
         rank /= rule->from[i].count;
     }
 }
@@ -298,7 +299,7 @@ static void from_digits(const FabricRule *rule, uint64_t rank, uint32_t *digits)
 static void equal_digits(const FabricRule *rule, uint64_t rank, uint32_t *digits) {
     for (uint32_t i = rule->from_levels; i-- > 0;) {
         if (is_box_level(rule, i)) continue;
-        digits[i] = fabric_rule_nth(&rule->from[i], (uint32_t)(rank % rule->from[i].count));
+        digits[i] = number_at(&rule->from[i], (uint32_t)(rank % rule->from[i].count));
         rank /= rule->from[i].count;
     }
 }
@@ -378,7 +379,7 @@ static void start_to(FabricWalk *walk) {
     walk->rank = 0;
     for (uint32_t i = 0; i < rule->to_levels; i++) {
         if (rule->to[i].kind != FABRIC_FREE) continue;
-        uint32_t one = fabric_rule_rank(&rule->to[i].set, walk->here[i]);
+        uint32_t one = rank_in(&rule->to[i].set, walk->here[i]);
         if (one == UINT32_MAX) return;
         walk->rank = walk->rank * rule->to[i].set.count + one;
     }
@@ -445,8 +446,8 @@ static bool next_to(FabricWalk *walk, uint64_t position, VertexId *partner, Link
         if (rule->inverse[i].kind == FABRIC_LISTED) continue;
         uint32_t k = (uint32_t)(position % walk->count[i]);
         position /= walk->count[i];
-        walk->partner[i] = walk->is_free[i] ? fabric_rule_nth(&rule->from[i], k)
-                                            : walk->start[i] + k * walk->step[i];
+        walk->partner[i] =
+            walk->is_free[i] ? number_at(&rule->from[i], k) : walk->start[i] + k * walk->step[i];
     }
     uint64_t rank = from_rank(rule, LEVELS_ALL, walk->partner);
     if (rank == UINT64_MAX) return false;
@@ -483,7 +484,7 @@ static uint64_t plain_instance(const FabricRule *rule, const uint32_t *from, con
         const FabricDigit *digit = &rule->to[i];
         if (digit->kind != FABRIC_FREE && computed[i] != to[i]) return UINT64_MAX;
         if (digit->kind != FABRIC_FREE) continue;
-        uint32_t one = fabric_rule_rank(&digit->set, to[i]);
+        uint32_t one = rank_in(&digit->set, to[i]);
         if (one == UINT32_MAX) return UINT64_MAX;
         free_rank = free_rank * digit->set.count + one;
     }

@@ -111,8 +111,4 @@ bool fabric_rule_between(const Fabric *fabric, const FabricRule *rule, FabricSid
 void fabric_rule_digits(const VertexClass *in, VertexId vertex, uint32_t *digits);
 VertexId fabric_rule_vertex(const VertexClass *in, const uint32_t *digits);
 
-// The number at a rank of a set, and the rank of a number or UINT32_MAX.
-uint32_t fabric_rule_nth(const FabricSet *set, uint32_t rank);
-uint32_t fabric_rule_rank(const FabricSet *set, uint32_t number);
-
 #endif

@@ -122,16 +122,16 @@ typedef struct Topology {
     const char *origin; // file or string that it was read from, for messages
     Template *templates;
     uint32_t template_count;
-    uint32_t machine; // template of the whole machine
-    Digest digest;    // of the meaning, not of the spelling of the file
+    uint32_t machine;    // template of the whole machine
+    bool default_device; // of a string that names no device: a GPU was taken for it
+    Digest digest;       // of the meaning, not of the spelling of the file
 } Topology;
 
 // Reads a file found by file_find, or a synthetic string when the name starts with a known
 // generator:
 //   "ring:4,450GB/s"  "switch:8,450GB/s"  "mesh:4,64GB/s"  "nvl72"  "nvl72:2"  "hgx-h100"
 //   "hgx-h100:4"
-// with options ",latency=500ns" and ",device=H100 SXM". Messages of a string name the position in
-// it.
+// with options ",latency=500ns" and ",device=H100 SXM". Messages of a string name the column.
 bool topology_load(const char *name, Topology *out, Err *err);
 bool topology_read(const char *path, Topology *out, Err *err);
 bool topology_parse(const char *name, const char *bytes, size_t count, Topology *out,

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/machine/pattern.h"
 #include "model/machine/topology_link.h"

@@ -5,6 +5,7 @@
 #include "model/machine/topology.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/file.h"
 
@@ -175,7 +176,7 @@ static bool make_graph(const Spec *spec, Graph graph, Topology *out, Err *err) {
         return fail(spec, (uint32_t)strlen(spec->text) + 1, err,
                     "expected a rate, such as \",450GB/s\"");
     }
-    Topology topology = {.template_count = 1};
+    Topology topology = {.template_count = 1, .default_device = spec->device[0] == '\0'};
     Arena *arena = &topology.arena;
     topology.name = topology.origin = arena_string(arena, spec->text);
     topology.source = topology.note = "";
@@ -275,10 +276,23 @@ static bool is_synthetic(const char *name) {
     return false;
 }
 
+// True for what is meant as a string and begins with no generator: a word, a colon, a digit. A rate
+// has a '/', which would make it a path.
+static bool is_unknown(const char *name) {
+    size_t word = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return word > 0 && name[word] == ':' && name[word + 1] >= '0' && name[word + 1] <= '9' &&
+           access(name, F_OK) != 0;
+}
+
 bool topology_load(const char *name, Topology *out, Err *err) {
     Arena arena = {0};
     const char *path;
     if (is_synthetic(name)) return topology_synthetic(name, out, err);
+    if (is_unknown(name))
+        return err_set(err,
+                       "%s: no such file here or in the shipped data, and no machine: expected "
+                       "ring:N,RATE, switch:N,RATE, mesh:N,RATE, nvl72:N or hgx-h100:N",
+                       name);
     bool done = file_find(name, &arena, &path, err) && topology_read(path, out, err);
     arena_free(&arena);
     return done;

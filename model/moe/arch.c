@@ -1,5 +1,5 @@
-// Builds an Arch from a config.json: reader (fields), pattern (layers), quant (storage), tensor
-// (shapes), count (totals).
+// Builds an Arch from a config.json: reader (fields), layer_pattern (kinds of layers), quant
+// (storage), tensor (shapes), count (totals).
 //
 // Invariant: an Arch is whole or empty; after arch_parse succeeds arch_check holds.
 #include "model/moe/arch.h"
@@ -197,11 +197,11 @@ static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
 }
 
 static bool build(Reader *reader, const ReaderInput *from, Arch *arch, Err *err) {
-    Pattern pattern;
+    LayerPattern pattern;
     Quant quant;
     TensorInput input = {.reader = reader, .pattern = &pattern, .quant = &quant};
     if (!reader_open(reader, from, &arch->arena, err) || !reader_read_dims(reader, err) ||
-        !pattern_read(reader, &pattern, err) || !quant_read(reader, &quant, err) ||
+        !layer_pattern_read(reader, &pattern, err) || !quant_read(reader, &quant, err) ||
         !reader_finish(reader, err) || !fill_basics(reader, arch, err) ||
         !make_specs(&input, arch, err) || !tensor_expand(&input, arch, err) ||
         !quant_check_used(&quant, reader, err))

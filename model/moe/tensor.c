@@ -6,7 +6,6 @@
 #include "model/moe/tensor.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/base/wide.h"

@@ -2,7 +2,7 @@
 #ifndef MODEL_MOE_TENSOR_H
 #define MODEL_MOE_TENSOR_H
 
-#include "model/moe/pattern.h"
+#include "model/moe/layer_pattern.h"
 #include "model/moe/quant.h"
 
 // Fills kinds, kind_of_layer and tensors of `out`, whose attentions and mlps are there already.
@@ -11,7 +11,7 @@
 // family->parts to an index of `out`.
 typedef struct TensorInput {
     Reader *reader;
-    const Pattern *pattern;
+    const LayerPattern *pattern;
     Quant *quant;
     uint32_t attention_of[FAMILY_PARTS_MAX], mlp_of[FAMILY_PARTS_MAX];
 } TensorInput;

@@ -8,7 +8,6 @@
 // optimal all-reduce algorithms for clusters of workstations", JPDC 69 (2009) 117-124. Pairwise
 // all-to-all, ring all-gather, all-reduce in two halves: R. Thakur, R. Rabenseifner, W. Gropp,
 // "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005) 49-66.
-// Bus bandwidth: nccl-tests, doc/PERFORMANCE.md.
 #include "model/plan/collective.h"
 
 #include <assert.h>
@@ -228,9 +227,4 @@ uint64_t collective_share_count(uint64_t elements, uint32_t n, uint32_t source,
     Wide first_slot = each * destination->before + rest * destination->before / whole;
     Wide end_slot = each * end + rest * end / whole;
     return dealt_below(end_slot, n, source) - dealt_below(first_slot, n, source);
-}
-
-void collective_bus_factor(Collective kind, uint32_t n, uint32_t *num, uint32_t *den) {
-    *num = kind == COLLECTIVE_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-    *den = n;
 }

@@ -84,7 +84,4 @@ typedef struct CollectiveShare {
 uint64_t collective_share_count(uint64_t elements, uint32_t n, uint32_t source,
                                 const CollectiveShare *destination);
 
-// Bus bandwidth factor of nccl-tests: busbw = algbw * num / den.
-void collective_bus_factor(Collective kind, uint32_t n, uint32_t *num, uint32_t *den);
-
 #endif

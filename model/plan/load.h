@@ -10,8 +10,6 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/base/text.h"
-#include "model/plan/extent.h"
-#include "model/plan/step_shape.h"
 
 #define LOAD_VERSION 1
 

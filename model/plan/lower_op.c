@@ -5,12 +5,8 @@
 // order, so that equal collectives get equal channels.
 #include "model/plan/lower_internal.h"
 
-#include <assert.h>
-
-#include "model/base/wide.h"
-
 Extent lower_all(uint64_t B) {
-    return (Extent){.per_token = B};
+    return extent_tokens(B);
 }
 
 Extent lower_share(const Lower *lower, uint64_t B) {

@@ -7,9 +7,7 @@
 // vLLM (vllm-project/recipes#893).
 #include "model/plan/memory.h"
 
-#include <stdio.h>
-#include <string.h>
-
+#include "model/base/text.h"
 #include "model/base/units.h"
 #include "model/base/wide.h"
 #include "model/plan/shard.h"
@@ -120,17 +118,28 @@ void memory_use(const Plan *plan, uint32_t pool_index, const Arch *arch, const D
     *out = fullest;
 }
 
+// "weights 205 GB, kv cache 2.00 GB and engine reserve 591 MB"
+static void list_terms(const MemoryUse *use, Text *out) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < MEMORY_TERM_COUNT; i++) left += use->term_B[i] > 0;
+    for (uint32_t i = 0; i < MEMORY_TERM_COUNT; i++) {
+        if (use->term_B[i] == 0) continue;
+        char bytes[UNITS_TEXT_MAX];
+        const char *joint = out->length == 0 ? "" : left == 1 ? " and " : ", ";
+        text_addf(out, "%s%s %s", joint, memory_term_names[i],
+                  units_format_bytes(use->term_B[i], bytes));
+        left--;
+    }
+}
+
 bool memory_fits(const MemoryUse *use, Err *reason) {
     if (use->total_B <= use->usable_B) return true;
-    uint32_t largest = 0, others = 0;
-    for (uint32_t i = 0; i < MEMORY_TERM_COUNT; i++) {
-        if (use->term_B[i] > use->term_B[largest]) largest = i;
-        others += use->term_B[i] > 0;
-    }
-    others -= 1;
-    char term[UNITS_TEXT_MAX], usable[UNITS_TEXT_MAX], over[UNITS_TEXT_MAX];
-    return err_set(reason, "%s %s and %u more term%s exceed the usable %s by %s; largest: %s",
-                   memory_term_names[largest], units_format_bytes(use->term_B[largest], term),
-                   others, others == 1 ? "" : "s", units_format_bytes(use->usable_B, usable),
-                   units_format_bytes(memory_over_B(use), over), memory_term_names[largest]);
+    char usable[UNITS_TEXT_MAX], over[UNITS_TEXT_MAX];
+    Text terms = {0};
+    list_terms(use, &terms);
+    err_set(reason, "%s exceed the usable %s by %s", text_string(&terms),
+            units_format_bytes(use->usable_B, usable),
+            units_format_bytes(memory_over_B(use), over));
+    text_free(&terms);
+    return false;
 }

@@ -48,8 +48,8 @@ uint64_t memory_reserve_B(const Pool *pool);
 // rank, summed over micro-batches: each stage keeps the cache of all of them.
 void memory_use(const Plan *plan, uint32_t pool, const Arch *arch, const Device *device,
                 const Scenario *scenario, uint64_t sequences, uint64_t buffers_B, MemoryUse *out);
-// False with "weights 205 GB and 4 more terms exceed the usable 167 GB by 41.2 GB; largest:
-// weights".
+// False with every term, so that the sum can be done by hand: "weights 205 GB, kv cache 2.00 GB and
+// engine reserve 591 MB exceed the usable 167 GB by 41.1 GB".
 bool memory_fits(const MemoryUse *use, Err *reason);
 // Bytes over; 0 when it fits.
 uint64_t memory_over_B(const MemoryUse *use);

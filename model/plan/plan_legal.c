@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "model/base/wide.h"
+
 const char *const plan_legal_names[PLAN_RULE_COUNT] = {
 #define X(name, text) text,
     PLAN_LEGAL_LIST(X)
@@ -80,25 +82,26 @@ static PlanFault check_experts(const Pool *pool, const Arch *arch, Err *reason) 
 // `width` of the model.
 typedef struct Cut {
     const char *what, *by;
-    PlanRule rule;
+    PlanRule uneven, broken; // the rule that a part of no whole width, or of no whole block, breaks
     uint32_t ways, extent, width, unit;
 } Cut;
 
 static PlanFault check_cut(const Cut *cut, Err *reason) {
     uint32_t unit = cut->unit > 0 ? cut->unit : 1;
     if (cut->extent % cut->ways == 0 && cut->extent / cut->ways % unit == 0) return kept;
-    // in the model's own width: a block of 16 packed bytes is one of 32 weights
-    uint64_t block = (uint64_t)unit * cut->width / cut->extent;
-    PlanFault fault = {cut->rule, cut->width / cut->ways, block};
     if (cut->width % cut->ways != 0) {
         err_set(reason, "%s %" PRIu32 " does not divide %s %" PRIu32, cut->by, cut->ways, cut->what,
                 cut->width);
-    } else {
-        err_set(reason,
-                "%s %" PRIu32 " cuts %s %" PRIu32 " into %" PRIu64 ", not whole blocks of %" PRIu64,
-                cut->by, cut->ways, cut->what, cut->width, fault.have, block);
+        return (PlanFault){cut->uneven, wide_div_up_u64(cut->width, cut->ways) * cut->ways,
+                           cut->width};
     }
-    return fault;
+    // in the model's own width: a block of 16 packed bytes is one of 32 weights
+    uint64_t block = (uint64_t)unit * cut->width / cut->extent;
+    uint32_t part = cut->width / cut->ways;
+    err_set(reason,
+            "%s %" PRIu32 " cuts %s %" PRIu32 " into %" PRIu32 ", not whole blocks of %" PRIu64,
+            cut->by, cut->ways, cut->what, cut->width, part, block);
+    return (PlanFault){cut->broken, part, block};
 }
 
 static uint32_t mlp_width(const Arch *arch, const TensorClass *tensor) {
@@ -129,16 +132,16 @@ static bool cut_of(const Pool *pool, const Arch *arch, const TensorClass *tensor
     out->width = mlp_width(arch, tensor);
     if (out->width == 0) out->width = out->extent;
     out->what = "the expert width";
-    out->rule = PLAN_RULE_EXPERT_CUT;
+    out->uneven = PLAN_RULE_EXPERT_WIDTH, out->broken = PLAN_RULE_EXPERT_CUT;
     if (routed) return out->extent > 0;
     out->what =
         tensor->component == COMPONENT_SHARED ? "the shared expert width" : "the dense width";
-    out->rule = PLAN_RULE_DENSE_CUT;
+    out->uneven = PLAN_RULE_DENSE_WIDTH, out->broken = PLAN_RULE_DENSE_CUT;
     if (tensor->component == COMPONENT_SHARED || tensor->component == COMPONENT_DENSE)
         return out->extent > 0;
     out->what = "an attention width of";
     out->width = out->extent;
-    out->rule = PLAN_RULE_ATTENTION_CUT;
+    out->uneven = PLAN_RULE_ATTENTION_WIDTH, out->broken = PLAN_RULE_ATTENTION_CUT;
     return tensor->component == COMPONENT_ATTENTION && out->extent > 0;
 }
 

@@ -19,8 +19,11 @@
     X(DENSE_EP, "expert parallelism without experts")                                              \
     X(EXPERTS, "more expert positions than experts")                                               \
     X(MOE_COMM, "moe communication does not fit attention-dp")                                     \
+    X(EXPERT_WIDTH, "moe_tp does not divide the expert width")                                     \
     X(EXPERT_CUT, "moe_tp cuts an expert inside a quantisation block")                             \
+    X(DENSE_WIDTH, "tp does not divide a dense or shared width")                                   \
     X(DENSE_CUT, "tp cuts a dense or shared width inside a quantisation block")                    \
+    X(ATTENTION_WIDTH, "tp does not divide an attention projection")                               \
     X(ATTENTION_CUT, "tp cuts an attention projection inside a head or block")
 typedef enum PlanRule {
 #define X(name, text) PLAN_RULE_##name,

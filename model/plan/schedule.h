@@ -21,7 +21,6 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/base/text.h"
-#include "model/plan/load.h"
 #include "model/plan/schedule_op.h"
 #include "model/plan/schedule_ranks.h"
 

@@ -12,8 +12,6 @@
 // segments, so that the shortened runs would not match, all iterations are run.
 #include "model/plan/schedule_internal.h"
 
-#include <stdio.h>
-
 #include "model/plan/schedule_index.h"
 
 #define CHAIN_MAX 6 // links of a cycle that a message names

@@ -9,8 +9,8 @@
 
 #include "model/base/wide.h"
 
-static const Block *block_of(const ScheduleIndex *index, const ScheduleCursor *cursor) {
-    return &index->schedule->blocks[index->schedule->segments[cursor->segment].block];
+static BlockId block_of(const ScheduleIndex *index, const ScheduleCursor *cursor) {
+    return index->schedule->segments[cursor->segment].block;
 }
 
 uint32_t schedule_index_passes(const ScheduleIndex *index, RoleId role) {
@@ -23,28 +23,41 @@ uint32_t schedule_index_repeat(const ScheduleIndex *index, uint32_t segment) {
     return repeat < index->repeat_max ? repeat : index->repeat_max;
 }
 
+static OpId *first_op(const ScheduleIndex *index, BlockId block, uint32_t stream) {
+    return &index->first_op[(size_t)block * SCHEDULE_STREAMS_MAX + stream];
+}
+
+// Backwards, so that each operation finds the one that follows it.
 static void fill_streams(ScheduleIndex *index) {
     const Schedule *schedule = index->schedule;
-    index->streams = arena_alloc(&index->arena, schedule->block_count, 1);
+    size_t cells = (size_t)schedule->block_count * SCHEDULE_STREAMS_MAX;
+    index->first_op = arena_alloc(&index->arena, cells, sizeof *index->first_op);
+    index->next_op = arena_alloc(&index->arena, schedule->op_count, sizeof *index->next_op);
     index->role_streams = arena_alloc(&index->arena, schedule->role_count, 1);
-    for (OpId id = 0; id < schedule->op_count; id++) {
+    for (size_t i = 0; i < cells; i++) index->first_op[i] = SCHEDULE_NONE;
+    for (OpId id = schedule->op_count; id-- > 0;) {
         const Op *op = &schedule->ops[id];
-        index->streams[op->block] |= (uint8_t)(1U << op->stream);
+        OpId *first = first_op(index, op->block, op->stream);
+        index->next_op[id] = *first;
+        *first = id;
     }
     for (RoleId role = 0; role < schedule->role_count; role++) {
         const Role *owner = &schedule->roles[role];
         for (uint32_t i = 0; i < owner->segment_count; i++) {
             BlockId block = schedule->segments[owner->first_segment + i].block;
-            index->role_streams[role] |= index->streams[block];
+            for (uint32_t s = 0; s < SCHEDULE_STREAMS_MAX; s++)
+                if (*first_op(index, block, s) != SCHEDULE_NONE)
+                    index->role_streams[role] |= (uint8_t)(1U << s);
         }
     }
 }
 
-// first_place counts, then sums, then is moved back by filling.
+// Counts the segments of each block, sums the counts up, then deals the segments out.
 static void fill_places(ScheduleIndex *index) {
     const Schedule *schedule = index->schedule;
     uint32_t *first = arena_alloc(&index->arena, (size_t)schedule->block_count + 1, sizeof *first);
     index->places = arena_alloc(&index->arena, schedule->segment_count, sizeof *index->places);
+    index->before = arena_alloc(&index->arena, schedule->segment_count, sizeof *index->before);
     index->per_pass = arena_alloc(&index->arena, schedule->block_count, sizeof *index->per_pass);
     for (uint32_t i = 0; i < schedule->segment_count; i++) first[schedule->segments[i].block + 1]++;
     for (uint32_t b = 0; b < schedule->block_count; b++) first[b + 1] += first[b];
@@ -52,8 +65,8 @@ static void fill_places(ScheduleIndex *index) {
     for (uint32_t b = 0; b < schedule->block_count; b++) next[b] = first[b];
     for (uint32_t i = 0; i < schedule->segment_count; i++) {
         BlockId block = schedule->segments[i].block;
-        index->places[next[block]++] =
-            (SchedulePlace){.segment = i, .before = index->per_pass[block]};
+        index->places[next[block]++] = i;
+        index->before[i] = index->per_pass[block];
         index->per_pass[block] += schedule_index_repeat(index, i);
     }
     mem_free(next);
@@ -89,15 +102,6 @@ uint64_t schedule_index_total(const ScheduleIndex *index) {
     return (uint64_t)total;
 }
 
-// The first operation at or after `from` in the block of the cursor that is on its stream.
-static OpId find_op(const ScheduleIndex *index, const ScheduleCursor *cursor, OpId from) {
-    const Block *block = block_of(index, cursor);
-    for (OpId id = from; id < block->first_op + block->op_count; id++) {
-        if (index->schedule->ops[id].stream == cursor->stream) return id;
-    }
-    return SCHEDULE_NONE;
-}
-
 // To the first operation of the segment that the cursor is in, or of a later one.
 static void enter_segment(const ScheduleIndex *index, ScheduleCursor *cursor) {
     const Role *role = &index->schedule->roles[cursor->role];
@@ -105,7 +109,7 @@ static void enter_segment(const ScheduleIndex *index, ScheduleCursor *cursor) {
     cursor->iteration = 0;
     while (cursor->pass < schedule_index_passes(index, cursor->role)) {
         for (; cursor->segment < role->first_segment + role->segment_count; cursor->segment++) {
-            cursor->op = find_op(index, cursor, block_of(index, cursor)->first_op);
+            cursor->op = *first_op(index, block_of(index, cursor), cursor->stream);
             if (cursor->op != SCHEDULE_NONE) return;
         }
         cursor->segment = role->first_segment;
@@ -124,31 +128,37 @@ ScheduleCursor schedule_index_start(const ScheduleIndex *index, RoleId role, uin
 
 void schedule_index_next(const ScheduleIndex *index, ScheduleCursor *cursor) {
     assert(cursor->op != SCHEDULE_NONE);
-    cursor->op = find_op(index, cursor, cursor->op + 1);
+    cursor->op = index->next_op[cursor->op];
     if (cursor->op != SCHEDULE_NONE) return;
     cursor->iteration++;
     if (cursor->iteration < schedule_index_repeat(index, cursor->segment)) {
-        cursor->op = find_op(index, cursor, block_of(index, cursor)->first_op);
+        cursor->op = *first_op(index, block_of(index, cursor), cursor->stream);
         return;
     }
     cursor->segment++;
     enter_segment(index, cursor);
 }
 
-uint64_t schedule_index_earlier(const ScheduleIndex *index, const ScheduleCursor *cursor, OpId on) {
-    BlockId block = index->schedule->ops[on].block;
-    uint64_t count = cursor->pass * index->per_pass[block];
+// The last segment before the cursor's that runs `block`, SCHEDULE_NONE when there is none.
+static uint32_t segment_before(const ScheduleIndex *index, const ScheduleCursor *cursor,
+                               BlockId block) {
     uint32_t low = index->first_place[block], high = index->first_place[block + 1];
-    while (low < high) { // the number of places at or before the cursor's segment
+    while (low < high) { // the number of segments before the cursor's
         uint32_t middle = low + (high - low) / 2;
-        if (index->places[middle].segment <= cursor->segment)
+        if (index->places[middle] < cursor->segment)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == index->first_place[block]) return count;
-    const SchedulePlace *place = &index->places[low - 1];
-    count += place->before;
-    if (place->segment == cursor->segment) return count + cursor->iteration + (on < cursor->op);
-    return count + schedule_index_repeat(index, place->segment);
+    return low == index->first_place[block] ? SCHEDULE_NONE : index->places[low - 1];
+}
+
+uint64_t schedule_index_earlier(const ScheduleIndex *index, const ScheduleCursor *cursor, OpId on) {
+    BlockId block = index->schedule->ops[on].block;
+    uint64_t count = cursor->pass * index->per_pass[block];
+    if (block == block_of(index, cursor))
+        return count + index->before[cursor->segment] + cursor->iteration + (on < cursor->op);
+    uint32_t segment = segment_before(index, cursor, block);
+    if (segment == SCHEDULE_NONE) return count;
+    return count + index->before[segment] + schedule_index_repeat(index, segment);
 }

@@ -1,19 +1,13 @@
 // The instances of a schedule's operations: cursors that walk one stream of a role's program in
-// issue order, and counts of what was issued before. Used by the check and by back ends.
+// issue order, and counts of what was issued before. Used by the check, the simulator and
+// the back ends.
 #ifndef MODEL_PLAN_SCHEDULE_INDEX_H
 #define MODEL_PLAN_SCHEDULE_INDEX_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/base/mem.h"
 #include "model/plan/schedule.h"
-
-// Where a segment puts a block: instances of the block in one pass before that segment.
-typedef struct SchedulePlace {
-    uint32_t segment; // index into schedule->segments
-    uint64_t before;
-} SchedulePlace;
 
 // A zeroed index is empty. Borrows the schedule, which must pass schedule_check_structure.
 typedef struct ScheduleIndex {
@@ -21,10 +15,12 @@ typedef struct ScheduleIndex {
     const Schedule *schedule;
     uint32_t passes_max, repeat_max;
     uint32_t *first_place; // [block_count + 1], into places
-    SchedulePlace *places; // by block, in order of segments
+    uint32_t *places;      // segments by block, in order
+    uint64_t *before;      // [segment_count] instances of its block in one pass before the segment
     uint64_t *per_pass;    // [block_count] instances of a block in one pass
-    uint8_t *streams;      // [block_count] bit s: the block uses stream s
-    uint8_t *role_streams; // [role_count] the same of the whole program
+    uint8_t *role_streams; // [role_count] bit s: the program uses stream s
+    OpId *first_op;        // [block_count][SCHEDULE_STREAMS_MAX] first of a block on a stream
+    OpId *next_op;         // [op_count] next operation of the block on the same stream
 } ScheduleIndex;
 
 // With limits, a role runs at most `passes_max` passes and a segment at most `repeat_max`

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
-#include "model/base/text.h"
 #include "model/plan/schedule.h"
 #include "model/plan/schedule_wire.h"
 

@@ -41,8 +41,7 @@ typedef struct Slice {
     X(COPY, "copy")                                                                                \
     X(SEND, "send")                                                                                \
     X(RECV, "recv")                                                                                \
-    X(COLLECTIVE, "collectiv"                                                                      \
-                  "e")
+    X(COLLECTIVE, "collective")
 typedef enum OpKind {
 #define X(name, text) OP_##name,
     OP_LIST(X)

@@ -81,16 +81,16 @@ static uint64_t block_peak(Lives *lives, ScheduleClocks *clocks, BlockId id,
 }
 
 // From the first to the last of what is the role's: [first, end).
-typedef struct Span {
+typedef struct IdRange {
     uint32_t first, end;
-} Span;
+} IdRange;
 
-static void widen(Span *span, uint32_t first, uint32_t end) {
-    if (span->end == 0 || first < span->first) span->first = first;
-    if (end > span->end) span->end = end;
+static void widen(IdRange *range, uint32_t first, uint32_t end) {
+    if (range->end == 0 || first < range->first) range->first = first;
+    if (end > range->end) range->end = end;
 }
 
-static uint64_t blocks_peak(const Schedule *schedule, RoleId role, Span buffers, Span ops,
+static uint64_t blocks_peak(const Schedule *schedule, RoleId role, IdRange buffers, IdRange ops,
                             const StepShape *shape) {
     ScheduleClocks clocks = {0};
     Arena arena = {0};
@@ -111,7 +111,7 @@ static uint64_t blocks_peak(const Schedule *schedule, RoleId role, Span buffers,
 
 uint64_t schedule_peak_B(const Schedule *schedule, RoleId role, const StepShape *shape) {
     uint64_t whole_step = 0;
-    Span buffers = {0}, ops = {0};
+    IdRange buffers = {0}, ops = {0};
     for (BufferId id = 0; id < schedule->buffer_count; id++) {
         const Buffer *buffer = &schedule->buffers[id];
         if (buffer->role != role) continue;

@@ -141,8 +141,7 @@ void shard_weights(const Plan *plan, uint32_t pool_index, const Arch *arch, Aren
                    ShardSummary *out) {
     const Pool *pool = &plan->pools[pool_index];
     uint32_t *kind_layers = arena_alloc(arena, arch->kind_count, sizeof *kind_layers);
-    *out = (ShardSummary){.stage_count = pool->pp};
-    out->stages = arena_alloc(arena, pool->pp, sizeof *out->stages);
+    *out = (ShardSummary){.stages = arena_alloc(arena, pool->pp, sizeof *out->stages)};
     for (uint32_t stage = 0; stage < pool->pp; stage++) {
         StageWeights *weights = &out->stages[stage];
         count_layers(pool, arch, stage, kind_layers);

@@ -19,7 +19,6 @@ typedef struct StageWeights {
 
 typedef struct ShardSummary {
     StageWeights *stages; // [pp]
-    uint32_t stage_count;
     uint64_t largest_B;
     uint64_t total_B; // over all ranks of one replica: checkpoint bytes plus what replication and
                       // padding add

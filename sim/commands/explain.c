@@ -1,7 +1,8 @@
 // The command explain: time by constant and by class of operation, links, memory, constants.
 //
-// All times are those of one steady step. Classes are summed over the member that is busiest: its
-// streams overlap, so that its classes may add up to more than the step.
+// The head adds a cycle up, prefill and decode; all below is of one of the two. Classes are summed
+// over the member that works longest, for one pass: its streams overlap, so that its classes may
+// add up to more than the pass.
 #include "sim/commands/explain.h"
 
 #include <inttypes.h>
@@ -21,6 +22,8 @@ typedef struct Step {
     const EvaluatePhase *phase;
     const EvaluateParts *parts;
     double seconds; // that the parts add up to
+    uint32_t lag;   // passes from one to the next of the same micro-batch
+    bool is_decode;
 } Step;
 
 static char *seconds_text(double seconds, char *buffer) {
@@ -29,6 +32,34 @@ static char *seconds_text(double seconds, char *buffer) {
 
 static double percent(double part, double whole) {
     return whole > 0 ? 100 * part / whole : 0;
+}
+
+// ---- The cycle
+
+static void show_result(const Evaluation *e, Text *out) {
+    char time[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
+    text_addf(out, "result     %s tok/s/GPU", output_number(e->tok_s_per_gpu, number));
+    if (e->usd_per_mtok > 0)
+        text_addf(out, ", $%s per million output tokens", output_number(e->usd_per_mtok, number));
+    text_addf(out, ", %s tok/s/user", output_number(e->tok_s_per_user, number));
+    text_addf(out, ", TTFT %s", units_format_time(e->ttft_ps, time));
+    text_addf(out, ", TPOT %s\n", units_format_time(e->tpot_ps, time));
+}
+
+static void show_cycle(const Inputs *inputs, const Pool *pool, const Evaluation *e, Text *out) {
+    char time[UNITS_TEXT_MAX];
+    uint64_t prompts = inputs->sequences * pool->micro_batches, steps = inputs->scenario.osl - 1;
+    double prefill_s = (double)e->prefill_ps * PS;
+    double decode_s = (double)steps * (double)e->tpot_ps * PS;
+    double cycle_s = prefill_s + decode_s, largest_s = e->cycle.part_s[e->bottleneck];
+    text_addf(out, "cycle      %s: ", seconds_text(cycle_s, time));
+    text_addf(out, "prefill of %" PRIu64 " prompt%s on each attention-DP rank %s (%.1f %%), ",
+              prompts, prompts == 1 ? "" : "s", seconds_text(prefill_s, time),
+              percent(prefill_s, cycle_s));
+    text_addf(out, "%" PRIu64 " decode step%s %s (%.1f %%)\n", steps, steps == 1 ? "" : "s",
+              seconds_text(decode_s, time), percent(decode_s, cycle_s));
+    text_addf(out, "bottleneck %s: %s, %.1f %% of the cycle\n\n", evaluate_part_name(e->bottleneck),
+              seconds_text(largest_s, time), percent(largest_s, cycle_s));
 }
 
 // ---- Time by what governs it
@@ -64,17 +95,22 @@ typedef struct ClassTotal {
     double flop, bytes;
 } ClassTotal;
 
-static Time busy_time(const Timeline *timeline, uint32_t member) {
+// Computing, and communication beside which nothing computes; that it waits for others is no work.
+static Time work_time(const EvaluatePhase *phase, uint32_t member) {
+    const Timeline *timeline = &phase->timeline;
     Time sum = 0;
-    for (OpId op = 0; op < timeline->op_count; op++)
-        sum += timeline->totals[(size_t)member * timeline->op_count + op].busy_ps;
+    for (OpId op = 0; op < timeline->op_count; op++) {
+        const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
+        bool is_comm = schedule_op_is_comm(phase->schedule.ops[op].kind);
+        sum += is_comm ? total->exposed_ps : total->busy_ps;
+    }
     return sum;
 }
 
-static uint32_t busiest_member(const Timeline *timeline) {
+static uint32_t busiest_member(const EvaluatePhase *phase) {
     uint32_t best = 0;
-    for (uint32_t member = 1; member < timeline->member_count; member++)
-        if (busy_time(timeline, member) > busy_time(timeline, best)) best = member;
+    for (uint32_t member = 1; member < phase->timeline.member_count; member++)
+        if (work_time(phase, member) > work_time(phase, best)) best = member;
     return best;
 }
 
@@ -109,17 +145,38 @@ static void add_class(Table *table, const char *name, const ClassTotal *c, doubl
     table_cell(table, c->exposed_s > 0 ? seconds_text(c->exposed_s, text) : "");
 }
 
-// From one pass to the next; with one pass, all of it.
-static double pass_seconds(const Timeline *timeline) {
-    uint32_t last = timeline->round_count - 1;
-    Time before_ps = last > 0 ? timeline->round_ps[last - 1] : 0;
-    return (double)(timeline->round_ps[last] - before_ps) * PS;
+// From one pass to the next in the last round of micro-batches; with one round, all of it.
+static double pass_seconds(const Step *step) {
+    const Time *ends = step->phase->timeline.round_ps;
+    uint32_t last = step->phase->timeline.round_count - 1;
+    if (last < step->lag) return (double)ends[last] * PS;
+    return (double)(ends[last] - ends[last - step->lag]) * PS / step->lag;
+}
+
+// What the pass below is of what the table above adds up.
+static void show_pass(const Step *step, const Calib *calib, Text *out) {
+    const StepShape *shape = &step->phase->shape;
+    char pass[UNITS_TEXT_MAX], engine[UNITS_TEXT_MAX];
+    seconds_text(pass_seconds(step), pass);
+    seconds_text(calib->values[CALIB_STEP_OVERHEAD].value, engine);
+    text_addf(out, "\n%s: ", step->name);
+    if (!step->is_decode)
+        text_addf(out,
+                  "all passes over the prompts, each with %s of the engine; below is one pass of "
+                  "%s, the last full chunk of one prompt: %" PRIu64 " new tokens after %" PRIu64
+                  "\n",
+                  engine, pass, shape->tokens, shape->kv_tokens - shape->tokens);
+    else if (step->lag > 1)
+        text_addf(out, "%u micro-batches, each a pass of %s and %s of the engine\n", step->lag,
+                  pass, engine);
+    else
+        text_addf(out, "a pass of %s and %s of the engine\n", pass, engine);
 }
 
 static void show_classes(const Step *step, Text *out) {
-    double seconds = pass_seconds(&step->phase->timeline);
+    double seconds = pass_seconds(step);
     ClassTotal classes[OP_CLASS_COUNT] = {0}, sum = {0};
-    uint32_t member = busiest_member(&step->phase->timeline);
+    uint32_t member = busiest_member(step->phase);
     add_classes(step->phase, member, classes);
     static const char *const headers[] = {"class",    "time",  "of the pass", "bound",
                                           "roofline", "Gflop", "bytes",       "exposed"};
@@ -138,7 +195,9 @@ static void show_classes(const Step *step, Text *out) {
     }
     add_class(&table, "all streams", &sum, seconds);
     text_addf(
-        out, "\none pass of %s, the busiest of %u; exposed: communication while nothing computes\n",
+        out,
+        "the pass of %s, the busiest of %u; time of communication includes waiting for partners, "
+        "exposed is what moves while nothing computes\n\n",
         role_of(step->phase, member)->name, step->phase->timeline.member_count);
     table_print(&table, out);
     table_free(&table);
@@ -243,7 +302,6 @@ static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text 
     table_column(&table, "low", TABLE_RIGHT);
     table_column(&table, "high", TABLE_RIGHT);
     table_column(&table, "confidence", TABLE_LEFT);
-    table_column(&table, "source", TABLE_LEFT);
     for (uint32_t i = 0; i < CALIB_COUNT; i++) {
         if (cycle->part_s[i] <= 0) continue;
         const CalibValue *value = &calib->values[i];
@@ -253,7 +311,7 @@ static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text 
         add_constant(&table, (CalibParam)i, value->high);
         table_cellf(&table, "%s%s", calib_provenance_names[value->provenance],
                     value->is_default_interval ? ", x/1.5 .. x1.5" : "");
-        table_cell(&table, value->source);
+        table_note(&table, value->source);
     }
     text_add_char(out, '\n');
     table_print(&table, out);
@@ -262,20 +320,33 @@ static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text 
 
 // ---- The command
 
-static Step chosen_step(const CliArgs *args, const Evaluation *e) {
+static Step chosen_step(const CliArgs *args, const Pool *pool, const Evaluation *e) {
     if (cli_choice(args, "phase") == 0)
-        return (Step){"TPOT", &e->decode_phase, &e->decode, (double)e->tpot_ps * PS};
-    return (Step){"prefill of a cycle", &e->prefill_phase, &e->prefill, (double)e->prefill_ps * PS};
+        return (Step){.name = "TPOT",
+                      .phase = &e->decode_phase,
+                      .parts = &e->decode,
+                      .seconds = (double)e->tpot_ps * PS,
+                      .lag = pool->micro_batches,
+                      .is_decode = true};
+    return (Step){.name = "prefill of a cycle",
+                  .phase = &e->prefill_phase,
+                  .parts = &e->prefill,
+                  .seconds = (double)e->prefill_ps * PS,
+                  .lag = 1};
 }
 
 static void show(const CliArgs *args, const Inputs *inputs, const PlanFile *file,
                  const Evaluation *evaluation, Text *out) {
     char label[PLAN_TEXT_MAX], product[PLAN_TEXT_MAX];
-    Step step = chosen_step(args, evaluation);
+    const Pool *pool = &file->plan.pools[0];
+    Step step = chosen_step(args, pool, evaluation);
     rank_show_inputs(inputs, out);
-    text_addf(out, "plan       %s, GPUs %s\n\n", plan_label(&file->plan, label),
+    text_addf(out, "plan       %s, GPUs %s\n", plan_label(&file->plan, label),
               plan_gpu_product(&file->plan, product));
+    show_result(evaluation, out);
+    show_cycle(inputs, pool, evaluation, out);
     show_parts(&step, &inputs->calib, out);
+    show_pass(&step, &inputs->calib, out);
     show_classes(&step, out);
     show_links(&step, out);
     MemoryUse use;

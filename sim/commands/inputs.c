@@ -4,12 +4,10 @@
 // anything uses it, and the bytes of files that were parsed are kept for the copy (saved.c).
 #include "sim/commands/inputs.h"
 
-#include <assert.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "model/base/file.h"
-#include "model/base/json.h"
 #include "sim/commands/saved.h"
 
 #define DEFAULT_SCENARIO  "chat.json"

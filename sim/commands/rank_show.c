@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "model/base/table.h"
+#include "model/base/wide.h"
 #include "sim/commands/output.h"
 
 // ---- Inputs
@@ -68,21 +69,39 @@ static void show_limits(const Inputs *in, Text *out) {
     text_add_char(out, '\n');
 }
 
-static void show_price(const Inputs *in, Text *out) {
-    uint64_t cents = in->scenario.price_uusd_per_gpu_hour / 10000;
-    if (in->scenario.price_uusd_per_gpu_hour == 0)
-        text_add(out, "price      unknown: the catalogue has none, add --price\n");
+// "$1.99"; a part of a cent shows in three digits.
+static void add_dollars(Text *out, uint64_t uusd) {
+    char number[OUTPUT_NUMBER_MAX];
+    if (uusd % 10000 == 0)
+        text_addf(out, "$%" PRIu64 ".%02" PRIu64, uusd / 1000000, uusd / 10000 % 100);
     else
-        text_addf(out, "price      $%" PRIu64 ".%02" PRIu64 " for a GPU and hour%s\n", cents / 100,
-                  cents % 100,
-                  in->catalogue_price ? " (device catalogue)"
-                                      : mark(&in->scenario, SCENARIO_PRICE));
+        text_addf(out, "$%s", output_number((double)uusd / 1e6, number));
+}
+
+static void show_price(const Inputs *in, Text *out) {
+    Range catalogue = in->device->price_uusd_per_hour;
+    if (in->scenario.price_uusd_per_gpu_hour == 0) {
+        text_add(out, "price      unknown: the catalogue has none, add --price\n");
+        return;
+    }
+    text_add(out, "price      ");
+    add_dollars(out, in->scenario.price_uusd_per_gpu_hour);
+    text_addf(out, "%s for a GPU and hour", mark(&in->scenario, SCENARIO_PRICE));
+    if (in->catalogue_price) text_add(out, " (device catalogue");
+    if (in->catalogue_price && catalogue.low != catalogue.high) {
+        text_add(out, ", low end of ");
+        add_dollars(out, catalogue.low);
+        text_add(out, " to ");
+        add_dollars(out, catalogue.high);
+    }
+    text_add(out, in->catalogue_price ? ")\n" : "\n");
 }
 
 void rank_show_inputs(const Inputs *in, Text *out) {
     char memory[UNITS_TEXT_MAX], bandwidth[UNITS_TEXT_MAX];
-    text_addf(out, "machine    %s (%s): %u x %s, %s and %s each\n", in->topology.name,
+    text_addf(out, "machine    %s (%s): %u x %s%s, %s and %s each\n", in->topology.name,
               in->topology_name, in->fabric.gpu_count, in->device->name,
+              in->topology.default_device ? " (default)" : "",
               units_format_bytes(device_low(in->device->memory_B), memory),
               units_format_rate(device_low(in->device->memory_Bps), bandwidth));
     show_model(in, out);
@@ -109,10 +128,24 @@ static void show_ties(const Ranking *ranking, Text *out) {
     text_add_char(out, ')');
 }
 
+static uint32_t count_unpriced(const Space *space) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < space->ledger_count; i++)
+        if (space->ledger[i].kind == LEDGER_NO_DATA) count += space->ledger[i].count;
+    return count;
+}
+
+static void show_unpriced(const Space *space, Text *out) {
+    uint32_t count = count_unpriced(space);
+    if (count > 0) text_addf(out, " (%u plan%s could not be priced)", count, count == 1 ? "" : "s");
+}
+
 static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
     if (ranking->row_count == 0) {
-        text_addf(out, "no plan is feasible: %u considered, %u simulated\n",
+        text_addf(out, "no plan is feasible: %u considered, %u simulated",
                   ranking->space.considered, ranking->simulated);
+        show_unpriced(&ranking->space, out);
+        text_add_char(out, '\n');
         return;
     }
     const RankRow *best = &ranking->rows[0];
@@ -122,6 +155,7 @@ static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
               output_number(best->evaluation.tok_s_per_gpu, rate));
     text_addf(out, ", %.2fx the median of %u simulated plans",
               best->evaluation.tok_s_per_gpu / ranking->median_tok_s_per_gpu, ranking->simulated);
+    show_unpriced(&ranking->space, out);
     if (ranking->ties > 0)
         show_ties(ranking, out);
     else if (ranking->row_count > 1)
@@ -131,18 +165,24 @@ static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
 
 // ---- Table
 
-static void add_columns(Table *table) {
+// The price of a GPU is that of all rows or of none.
+static bool has_price(const Ranking *ranking) {
+    return ranking->row_count > 0 && ranking->rows[0].evaluation.usd_per_mtok > 0;
+}
+
+static void add_columns(Table *table, const Ranking *ranking) {
     static const struct {
         const char *header;
         TableAlign align;
     } columns[] = {
-        {"#", TABLE_RIGHT},         {"plan", TABLE_LEFT},        {"GPUs", TABLE_LEFT},
-        {"tok/s/GPU", TABLE_RIGHT}, {"tok/s/user", TABLE_RIGHT}, {"TTFT", TABLE_RIGHT},
-        {"bound", TABLE_RIGHT},     {"TPOT", TABLE_RIGHT},       {"bound", TABLE_RIGHT},
-        {"headroom", TABLE_RIGHT},  {"bottleneck", TABLE_LEFT},  {"confidence", TABLE_LEFT},
-        {"tie", TABLE_LEFT}};
+        {"#", TABLE_RIGHT},         {"plan", TABLE_LEFT},      {"GPUs", TABLE_LEFT},
+        {"tok/s/GPU", TABLE_RIGHT}, {"$/Mtok", TABLE_RIGHT},   {"tok/s/user", TABLE_RIGHT},
+        {"TTFT", TABLE_RIGHT},      {"bound", TABLE_RIGHT},    {"TPOT", TABLE_RIGHT},
+        {"bound", TABLE_RIGHT},     {"headroom", TABLE_RIGHT}, {"bottleneck", TABLE_LEFT},
+        {"confidence", TABLE_LEFT}, {"tie", TABLE_LEFT}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        table_column(table, columns[i].header, columns[i].align);
+        if (columns[i].header[0] != '$' || has_price(ranking))
+            table_column(table, columns[i].header, columns[i].align);
 }
 
 static void add_time(Table *table, Time ps) {
@@ -161,6 +201,7 @@ static void add_row(Table *table, const RankRow *row, uint32_t number) {
     table_cell(table, plan_label(&row->plan, text));
     table_cell(table, plan_gpu_product(&row->plan, text));
     table_cell(table, output_number(e->tok_s_per_gpu, rate));
+    if (e->usd_per_mtok > 0) table_cell(table, output_number(e->usd_per_mtok, rate));
     table_cell(table, output_number(e->tok_s_per_user, rate));
     add_time(table, e->ttft_ps);
     add_time(table, e->ttft_bound_ps);
@@ -175,7 +216,7 @@ static void add_row(Table *table, const RankRow *row, uint32_t number) {
 static void show_table(const Ranking *ranking, uint32_t plans, Text *out) {
     if (plans == 0) return;
     Table table = {0};
-    add_columns(&table);
+    add_columns(&table, ranking);
     for (uint32_t i = 0; i < plans; i++) add_row(&table, &ranking->rows[i], i + 1);
     text_add_char(out, '\n');
     table_print(&table, out);
@@ -189,8 +230,22 @@ static void show_notes(const Ranking *ranking, uint32_t plans, Text *out) {
             text_addf(out, "plan %u: %s\n", i + 1, ranking->rows[i].note);
 }
 
-static void show_meaning(const Inputs *in, Text *out) {
+// How far the machine is from full, where it is half empty: more requests would change the order.
+static void show_load(const Inputs *in, const RankRow *best, Text *out) {
+    const Pool *pool = &best->plan.pools[0];
+    char each[OUTPUT_NUMBER_MAX];
+    uint64_t requests = best->evaluation.requests, room;
+    room = wide_mul_saturate(best->memory.most_sequences, (uint64_t)pool->dp * pool->replicas);
+    if (room / 2 < requests) return;
+    text_addf(out,
+              "%" PRIu64 " requests are %s per GPU; the memory of plan 1 would hold %" PRIu64
+              ": a higher --concurrency loads the machine\n",
+              requests, output_number((double)requests / in->fabric.gpu_count, each), room);
+}
+
+static void show_meaning(const Inputs *in, const Ranking *ranking, Text *out) {
     const Scenario *s = &in->scenario;
+    show_load(in, &ranking->rows[0], out);
     text_addf(out,
               "closed loop of %" PRIu64 " equal requests: all are prefilled, then decode together "
               "at their mean context of %" PRIu64 " tokens\n",
@@ -199,10 +254,13 @@ static void show_meaning(const Inputs *in, Text *out) {
               "tok/s/GPU counts output tokens over all %u GPUs; TTFT is unloaded; nothing queues, "
               "so there are no percentiles\n",
               in->fabric.gpu_count);
-    text_addf(out,
-              "bound: roofline and narrowest links alone; = ties with the best (95 %% of %d draws "
-              "of the constants, seed %d)\n",
-              RANK_DRAWS, RANK_SEED);
+    text_add(out, "bound: roofline and narrowest links alone; bottleneck: what takes the largest "
+                  "part of a cycle, prefill and decode together\n");
+    text_addf(
+        out,
+        "= ties with the best (95 %% of %d draws of the constants, seed %d): a plan close below "
+        "that loses in nearly every draw does not tie\n",
+        RANK_DRAWS, RANK_SEED);
 }
 
 // ---- Ledger
@@ -210,14 +268,16 @@ static void show_meaning(const Inputs *in, Text *out) {
 static void show_ledger(const Space *space, Text *out) {
     Table table = {0};
     table_column(&table, "plans", TABLE_RIGHT);
-    table_column(&table, "not in the table because", TABLE_LEFT);
-    table_column(&table, "nearest miss", TABLE_LEFT);
+    table_column(&table, "not in the table because; the nearest miss", TABLE_LEFT);
     for (uint32_t i = 0; i < space->ledger_count; i++) {
         const LedgerRow *row = &space->ledger[i];
         char label[PLAN_TEXT_MAX];
+        Text nearest = {0};
+        text_addf(&nearest, "%s: %s", plan_label(&row->nearest, label), row->nearest_text);
         table_cellf(&table, "%u", row->count);
         table_cellf(&table, "%s: %s", space_ledger_names[row->kind], row->reason);
-        table_cellf(&table, "%s: %s", plan_label(&row->nearest, label), row->nearest_text);
+        table_note(&table, text_string(&nearest));
+        text_free(&nearest);
     }
     text_add_char(out, '\n');
     if (space->ledger_count > 0) table_print(&table, out);
@@ -230,7 +290,7 @@ void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans
     show_headline(inputs, ranking, out);
     show_table(ranking, plans, out);
     show_notes(ranking, plans, out);
-    if (plans > 0) show_meaning(inputs, out);
+    if (plans > 0) show_meaning(inputs, ranking, out);
     show_ledger(&ranking->space, out);
     text_addf(out, "\n%u plans considered, %u simulated, %u feasible, %u shown\n",
               ranking->space.considered, ranking->simulated, ranking->row_count, plans);
@@ -253,6 +313,10 @@ static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     table_cellf(table, "%u", plan_gpus(&row->plan));
     table_cell(table, plan_gpu_product(&row->plan, text));
     add_csv_number(table, e->tok_s_per_gpu);
+    if (e->usd_per_mtok > 0)
+        add_csv_number(table, e->usd_per_mtok);
+    else
+        table_cell(table, "");
     add_csv_number(table, e->tok_s_per_user);
     add_csv_number(table, units_seconds(e->ttft_ps));
     add_csv_number(table, units_seconds(e->ttft_bound_ps));
@@ -270,6 +334,7 @@ void rank_show_csv(const Ranking *ranking, uint32_t plans, Text *out) {
                                           "gpus",
                                           "gpu_product",
                                           "output_tok_per_s_per_gpu",
+                                          "usd_per_million_output_tok",
                                           "output_tok_per_s_per_user",
                                           "ttft_s",
                                           "ttft_lower_bound_s",

@@ -104,7 +104,9 @@ static void show_time(Text *out, const char *name, Time ps, Time bound_ps) {
 static void show_figures(const Replay *replay, Text *out) {
     const Evaluation *e = &replay->evaluation;
     char label[PLAN_TEXT_MAX], product[PLAN_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
-    text_addf(out, "plan       %s, GPUs %s, %" PRIu64 " sequences on a rank and micro-batch\n",
+    text_addf(out,
+              "plan       %s, GPUs %s, %" PRIu64
+              " sequences on an attention-DP rank and micro-batch\n",
               plan_label(&replay->file.plan, label), plan_gpu_product(&replay->file.plan, product),
               replay->inputs.sequences);
     show_time(out, "TTFT", e->ttft_ps, e->ttft_bound_ps);
@@ -119,10 +121,11 @@ static void show_figures(const Replay *replay, Text *out) {
 static void show_shape(const char *name, const EvaluatePhase *phase, Text *out) {
     const StepShape *shape = &phase->shape;
     text_addf(out,
-              "\n%s: %" PRIu64 " new tokens of %" PRIu64 " sequences, %" PRIu64
-              " cached tokens read; %s, %" PRIu64 " events\n",
-              name, shape->tokens, shape->sequences, shape->kv_tokens,
-              phase->timeline.folded ? "folded" : "expanded", phase->timeline.events);
+              "\n%s: %" PRIu64 " new tokens of %" PRIu64 " sequence%s, attention reads %" PRIu64
+              " tokens, these included; %s, %" PRIu64 " events\n",
+              name, shape->tokens, shape->sequences, shape->sequences == 1 ? "" : "s",
+              shape->kv_tokens, phase->timeline.folded ? "folded" : "expanded",
+              phase->timeline.events);
 }
 
 static void show_rounds(const Timeline *timeline, Text *out) {
@@ -145,10 +148,10 @@ static void show_links(const Timeline *timeline, Text *out) {
     Table table = {0};
     char text[UNITS_TEXT_MAX];
     table_column(&table, "links", TABLE_LEFT);
-    table_column(&table, "bytes", TABLE_RIGHT);
+    table_column(&table, "volume", TABLE_RIGHT);
     table_column(&table, "busiest link", TABLE_LEFT);
-    table_column(&table, "bytes", TABLE_RIGHT);
-    table_column(&table, "load", TABLE_RIGHT);
+    table_column(&table, "its volume", TABLE_RIGHT);
+    table_column(&table, "of capacity", TABLE_RIGHT);
     for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
         const LinkTotal *link = &timeline->links[i];
         if (link->bytes == 0) continue;

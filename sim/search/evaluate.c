@@ -24,8 +24,8 @@
 
 // One simulated step, in picoseconds.
 typedef struct StepTime {
-    double latency,
-        interval; // the first pass through all stages; between two passes in steady state
+    double latency;                       // of the first pass through all stages
+    double interval;                      // between two passes in steady state
     double latency_bound, interval_bound; // lower bounds of both
     EvaluateParts parts;                  // of the interval, seconds
 } StepTime;
@@ -277,7 +277,7 @@ static void add_up(const EvaluateInput *input, const Pool *pool, uint64_t sequen
     out->usd_per_mtok = usd_per_s / out->output_tok_s * 1e6;
     out->cycle = out->prefill;
     add_parts(&out->cycle, answers, &out->decode);
-    out->bottleneck = largest_part(&out->decode);
+    out->bottleneck = largest_part(&out->cycle);
     out->confidence = weakest(&out->cycle, input->model->calib);
 }
 
@@ -292,7 +292,7 @@ static void end_phase(Run *run, EvaluatePhase *phase) {
 
 bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
                    Evaluation *out, Err *err) {
-    Evaluation evaluation = {.timelines = HASH_START, .has_phases = input->keep_phases};
+    Evaluation evaluation = {.timelines = HASH_START};
     const Pool *pool = &plan->pools[0];
     Run run = {.input = input, .pool = pool, .evaluation = &evaluation};
     bool done = evaluate_prefill(&run, plan, sequences * pool->micro_batches, err);

@@ -13,7 +13,6 @@
 #include "model/cost/price.h"
 #include "model/machine/fabric.h"
 #include "model/moe/arch.h"
-#include "model/plan/memory.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 #include "model/plan/schedule.h"
@@ -51,12 +50,11 @@ typedef struct Evaluation {
     double usd_per_mtok;   // price of a million output tokens; 0 when the price of a GPU is unknown
     EvaluateParts prefill, decode; // prefill_ps and tpot_ps by what governs them
     EvaluateParts cycle;           // prefill + (osl - 1) x decode
-    uint32_t bottleneck;           // part with the largest share of a decode step
+    uint32_t bottleneck;           // part with the largest share of the cycle
     Provenance confidence;         // weakest among the constants that carry time in the cycle
     uint64_t events;               // of the simulator, all runs together
     Digest timelines;              // of all runs, in order
-    bool has_phases;               // kept when asked for
-    EvaluatePhase prefill_phase;   // the last full chunk of the prompt
+    EvaluatePhase prefill_phase;   // when kept: the last full chunk of the prompt
     EvaluatePhase decode_phase;
 } Evaluation;
 

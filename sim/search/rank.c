@@ -164,7 +164,6 @@ bool rank_plans(const EvaluateInput *input, Ranking *out, Err *err) {
     double *figures = mem_alloc(ranking.space.candidate_count, sizeof *figures);
     simulate_all(input, &ranking, figures);
     ranking.median_tok_s_per_gpu = median(figures, ranking.simulated);
-    ranking.weakest_tok_s_per_gpu = ranking.simulated > 0 ? figures[0] : 0;
     mem_free(figures);
     if (ranking.row_count > 0)
         qsort(ranking.rows, ranking.row_count, sizeof *ranking.rows, compare_rows);

@@ -25,8 +25,7 @@ typedef struct Ranking {
     uint32_t ties;               // rows that tie with the leader, the leader not counted
     double median_tok_s_per_gpu; // of all simulated plans, those that miss a limit included; 0 when
                                  // none
-    double weakest_tok_s_per_gpu; // least of them
-    Space space;                  // with the ledger, limits included
+    Space space;                 // with the ledger, limits included
 } Ranking;
 
 // Simulates every candidate. Plans that miss a limit, and plans that cannot be simulated, go to the

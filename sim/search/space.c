@@ -24,7 +24,7 @@ static bool comes_before(const LedgerRow *a, const LedgerRow *b) {
     return a->kind != b->kind ? a->kind < b->kind : a->count > b->count;
 }
 
-static LedgerRow *find_row(Space *space, LedgerKind kind, const char *reason) {
+static LedgerRow *provide_row(Space *space, LedgerKind kind, const char *reason) {
     for (uint32_t i = 0; i < space->ledger_count; i++) {
         LedgerRow *row = &space->ledger[i];
         if (row->kind == kind && strcmp(row->reason, reason) == 0) return row;
@@ -36,21 +36,26 @@ static LedgerRow *find_row(Space *space, LedgerKind kind, const char *reason) {
     return row;
 }
 
-void space_reject(Space *space, LedgerKind kind, const char *reason, double miss, const Plan *plan,
-                  const char *text) {
-    LedgerRow *row = find_row(space, kind, reason);
-    if (row->count == 0 || miss < row->miss) {
-        row->miss = miss;
-        row->nearest = *plan;
-        row->nearest_text = arena_string(&space->arena, text);
+void space_reject_row(Space *space, const LedgerRow *more) {
+    LedgerRow *row = provide_row(space, more->kind, more->reason);
+    if (row->count == 0 || more->miss < row->miss) {
+        row->miss = more->miss;
+        row->nearest = more->nearest;
+        row->nearest_text = arena_string(&space->arena, more->nearest_text);
     }
-    row->count++;
+    row->count += more->count;
     while (row > space->ledger && comes_before(row, row - 1)) {
         LedgerRow other = row[-1];
         row[-1] = *row;
         *row = other;
         row--;
     }
+}
+
+void space_reject(Space *space, LedgerKind kind, const char *reason, double miss, const Plan *plan,
+                  const char *text) {
+    LedgerRow row = {kind, reason, 1, miss, *plan, text};
+    space_reject_row(space, &row);
 }
 
 const LedgerRow *space_nearest(const Space *space, LedgerKind kind) {
@@ -76,6 +81,7 @@ typedef struct Search {
     const Arch *arch;
     const Scenario *scenario;
     const Device *device; // of the GPU with the least memory
+    uint32_t *divisors;   // how many each number up to the GPU count has
     Space *space;
 } Search;
 
@@ -153,8 +159,13 @@ static void consider(Search *search, const Plan *plan) {
 
 // ---- Enumeration.
 
-static bool is_power_of_two(uint32_t n) {
-    return (n & (n - 1)) == 0;
+// Heap; index 0 is unused.
+static uint32_t *count_divisors(uint32_t most) {
+    uint32_t *counts = mem_alloc((size_t)most + 1, sizeof *counts);
+    for (uint32_t n = 0; n <= most; n++) counts[n] = 0;
+    for (uint32_t divisor = 1; divisor <= most; divisor++)
+        for (uint32_t i = 1; i <= most / divisor; i++) counts[i * divisor]++;
+    return counts;
 }
 
 static bool divides_heads(const Arch *arch, uint32_t tp) {
@@ -177,53 +188,72 @@ static NumFmt dispatch_format(const Arch *arch) {
 
 // All algorithms are direct: every group that reduces or gathers lies inside a scale-up domain,
 // where all pairs are one switch apart.
-static void consider_comms(Search *search, uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
+static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t dp) {
     Plan plan = {.pool_count = 1};
-    Pool *pool = &plan.pools[0];
-    *pool = (Pool){.kind = POOL_UNIFIED,
-                   .tp = tp,
-                   .pp = pp,
-                   .dp = dp,
-                   .ep = ep,
-                   .moe_tp = tp * dp / ep,
-                   .cp = 1,
-                   .replicas = search->fabric->gpu_count / (tp * pp * dp),
-                   .placement = PLACEMENT_LINEAR,
-                   .micro_batches = pp,
-                   .all_reduce = ALGORITHM_DIRECT,
-                   .all_to_all = ALGORITHM_DIRECT,
-                   .all_gather = ALGORITHM_DIRECT,
-                   .reduce_scatter = ALGORITHM_DIRECT,
-                   .kv_format = search->scenario->kv_format,
-                   .activation_format = search->arch->dtype,
-                   .dispatch_format = dispatch_format(search->arch)};
-    if (dp == 1 || !has_experts(search->arch)) {
-        pool->moe_comm = MOE_COMM_NONE;
-        consider(search, &plan);
-        return;
-    }
-    // with one position every rank has a part of every expert: all tokens go everywhere
-    if (ep > 1) {
+    plan.pools[0] =
+        (Pool){.kind = POOL_UNIFIED,
+               .tp = tp,
+               .pp = pp,
+               .dp = dp,
+               .ep = 1,
+               .moe_tp = tp * dp,
+               .cp = 1,
+               .replicas = search->fabric->gpu_count / (tp * pp * dp),
+               .placement = PLACEMENT_LINEAR,
+               .micro_batches = pp,
+               .moe_comm = dp == 1 || !has_experts(search->arch) ? MOE_COMM_NONE : MOE_COMM_GATHER,
+               .all_reduce = ALGORITHM_DIRECT,
+               .all_to_all = ALGORITHM_DIRECT,
+               .all_gather = ALGORITHM_DIRECT,
+               .reduce_scatter = ALGORITHM_DIRECT,
+               .kv_format = search->scenario->kv_format,
+               .activation_format = search->arch->dtype,
+               .dispatch_format = dispatch_format(search->arch)};
+    return plan;
+}
+
+// With one position every rank has a part of every expert: all tokens go everywhere.
+static void consider_comms(Search *search, Plan *plan) {
+    Pool *pool = &plan->pools[0];
+    MoeComm last = pool->moe_comm;
+    if (last == MOE_COMM_GATHER && pool->ep > 1) {
         pool->moe_comm = MOE_COMM_ALL_TO_ALL;
-        consider(search, &plan);
+        consider(search, plan);
     }
-    pool->moe_comm = MOE_COMM_GATHER;
-    consider(search, &plan);
+    pool->moe_comm = last;
+    consider(search, plan);
 }
 
-static void consider_experts(Search *search, uint32_t tp, uint32_t pp, uint32_t dp) {
-    uint32_t ranks = tp * dp, most = has_experts(search->arch) ? ranks : 1;
-    for (uint32_t ep = 1; ep <= most; ep++)
-        if (ranks % ep == 0) consider_comms(search, tp, pp, dp, ep);
+static void consider_experts(Search *search, Plan *plan) {
+    Pool *pool = &plan->pools[0];
+    uint32_t ranks = pool_stage_ranks(pool), most = has_experts(search->arch) ? ranks : 1;
+    for (uint32_t ep = 1; ep <= most; ep++) {
+        if (ranks % ep != 0) continue;
+        pool->ep = ep;
+        pool->moe_tp = ranks / ep;
+        consider_comms(search, plan);
+    }
 }
 
-// The widest attention-DP for each number of replicas: narrower ones would leave more GPUs idle.
+// As many plans as consider_experts would look at.
+static void skip_experts(Search *search, const Plan *plan, PlaceFault fault, const Err *text) {
+    const Pool *pool = &plan->pools[0];
+    uint32_t positions = has_experts(search->arch) ? search->divisors[pool_stage_ranks(pool)] : 1;
+    uint32_t count = pool->moe_comm == MOE_COMM_GATHER ? 2 * positions - 1 : positions;
+    LedgerRow row = {fault.kind, fault.reason, count, fault.miss, *plan, text->text};
+    search->space->considered += count;
+    space_reject_row(search->space, &row);
+}
+
 static void consider_widths(Search *search, uint32_t tp, uint32_t pp) {
-    uint32_t room = search->fabric->gpu_count / (tp * pp), last = 0;
-    for (uint32_t replicas = 1; replicas <= room; replicas++) {
-        uint32_t dp = room / replicas;
-        if (dp != last) consider_experts(search, tp, pp, dp);
-        last = dp;
+    for (uint32_t dp = search->fabric->gpu_count / (tp * pp); dp > 0; dp--) {
+        Err text = {0};
+        Plan plan = make_plan(search, tp, pp, dp);
+        PlaceFault fault = space_place_untried(search->fabric, search->arch, &plan.pools[0], &text);
+        if (fault.reason == NULL)
+            consider_experts(search, &plan);
+        else
+            skip_experts(search, &plan, fault, &text);
     }
 }
 
@@ -242,9 +272,9 @@ static bool find_device(const Fabric *fabric, const Device **out, Err *err) {
     return least != NULL || err_set(err, "the machine has no GPU");
 }
 
-static bool is_depth(const Fabric *fabric, uint32_t pp) {
-    uint32_t gpus = fabric->gpu_count, domains = gpus / space_place_domain(fabric);
-    return gpus % pp == 0 && (is_power_of_two(pp) || domains % pp == 0);
+// Powers of two and all depths that the layers allow; more than that is illegal either way.
+static bool is_depth(const Arch *arch, uint32_t pp) {
+    return space_place_is_power_of_two(pp) || pp <= arch->layers;
 }
 
 bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,
@@ -253,11 +283,13 @@ bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenari
     Search search = {.fabric = fabric, .arch = arch, .scenario = scenario, .space = &space};
     uint32_t gpus = fabric->gpu_count;
     if (!find_device(fabric, &search.device, err)) return false;
+    search.divisors = count_divisors(gpus);
     for (uint32_t tp = 1; tp <= gpus; tp++) {
-        if (!is_power_of_two(tp) && !divides_heads(arch, tp)) continue;
+        if (!space_place_is_power_of_two(tp) && !divides_heads(arch, tp)) continue;
         for (uint32_t pp = 1; tp * pp <= gpus; pp++)
-            if (is_depth(fabric, pp)) consider_widths(&search, tp, pp);
+            if (is_depth(arch, pp)) consider_widths(&search, tp, pp);
     }
+    mem_free(search.divisors);
     *out = space;
     return true;
 }

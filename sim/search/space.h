@@ -15,7 +15,8 @@
 #include "model/plan/scenario.h"
 
 // Why a plan is not in the table. SKIPPED: could run, but is left out of the search as one that
-// another plan beats (a TP group across scale-up domains, a quarter of the machine idle).
+// another plan beats (a TP group across scale-up domains, a quarter of the machine idle) or that
+// lies between those tried.
 // MISSES_LIMIT is decided after simulation. NO_DATA: cannot be priced.
 #define LEDGER_LIST(X)                                                                             \
     X(ILLEGAL, "illegal for the model")                                                            \
@@ -61,17 +62,20 @@ typedef struct Space {
 
 // Enumerates TP x PP x DP x EP x MoE communication, and as many replicas as the machine holds, in
 // an order that depends on nothing but the numbers. TP: powers of two and divisors of the heads.
-// PP: divisors of the GPU count that are powers of two or divide the number of scale-up domains.
-// DP: the widest for each number of replicas. EP: divisors of a stage's ranks; the rest is MoE-TP.
+// PP: powers of two; any depth for one replica with stages of whole scale-up domains. DP: the
+// widest for each number of replicas, powers of two, and those whose stages are whole domains, cut
+// a domain evenly, or divide the experts. EP: divisors of a stage's ranks; the rest is MoE-TP.
 // Checks structure (plan_legal), placement (space_place.h) and memory (weights, cache of the
 // scenario's concurrency, buffers of the lowered schedules). Fails when the memory of the GPUs is
 // not known.
 bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,
                  Err *err);
 
-// Counts one more rejected plan (kind and reason are the key; strings are copied).
+// Counts one more rejected plan, or all those of a row of another ledger (kind and reason are the
+// key; strings are copied).
 void space_reject(Space *space, LedgerKind kind, const char *reason, double miss, const Plan *plan,
                   const char *text);
+void space_reject_row(Space *space, const LedgerRow *row);
 // The row with the smallest miss among those of one kind; NULL when there is none.
 const LedgerRow *space_nearest(const Space *space, LedgerKind kind);
 void space_free(Space *space);

@@ -40,22 +40,24 @@ static uint64_t buffers_B(const FitInput *input, const Plan *plan, uint64_t sequ
     return prefill_B > decode_B ? prefill_B : decode_B;
 }
 
-// "weights 1.64 TB over 8 GPUs: 205 GB on the fullest exceed the usable 167 GB by 38.2 GB per GPU"
+// "weights 1.64 TB over 8 GPUs: 205 GB and 591 MB of engine reserve on the fullest exceed the
+// usable 167 GB by 39.1 GB per GPU"
 static void describe_weights(const FitInput *input, const Plan *plan, const MemoryUse *use,
                              Err *text) {
-    char all[UNITS_TEXT_MAX], one[UNITS_TEXT_MAX], usable[UNITS_TEXT_MAX], over[UNITS_TEXT_MAX];
+    char all[UNITS_TEXT_MAX], one[UNITS_TEXT_MAX], reserve[UNITS_TEXT_MAX];
+    char usable[UNITS_TEXT_MAX], over[UNITS_TEXT_MAX];
     Arena arena = {0};
     ShardSummary shards;
     shard_weights(plan, 0, input->arch, &arena, &shards);
-    uint64_t weights_B = use->term_B[MEMORY_WEIGHTS];
-    uint64_t over_B = weights_B + use->term_B[MEMORY_RESERVE] - use->usable_B;
     uint32_t gpus = pool_replica_ranks(&plan->pools[0]);
     err_set(text,
             "weights %s over %" PRIu32
-            " GPU%s: %s on the fullest%s exceed the usable %s by %s per GPU",
+            " GPU%s: %s and %s of engine reserve on the fullest exceed the usable %s by %s per GPU",
             units_format_bytes(shards.total_B, all), gpus, gpus == 1 ? "" : "s",
-            units_format_bytes(weights_B, one), weights_B > use->usable_B ? "" : " and the reserve",
-            units_format_bytes(use->usable_B, usable), units_format_bytes(over_B, over));
+            units_format_bytes(use->term_B[MEMORY_WEIGHTS], one),
+            units_format_bytes(use->term_B[MEMORY_RESERVE], reserve),
+            units_format_bytes(use->usable_B, usable),
+            units_format_bytes(memory_over_B(use), over));
     arena_free(&arena);
 }
 

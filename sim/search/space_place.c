@@ -28,6 +28,60 @@ static double over(uint32_t ranks, uint32_t bound) {
     return ranks > bound ? (double)ranks / bound - 1 : 0;
 }
 
+// ---- What is tried.
+
+static PlaceFault check_idle(const Fabric *fabric, const Pool *pool, Err *text) {
+    uint32_t gpus = fabric->gpu_count, idle = gpus - pool_ranks(pool);
+    if (idle <= gpus / IDLE_PART) return placed;
+    err_set(text, "leaves %" PRIu32 " of %" PRIu32 " GPUs idle", idle, gpus);
+    return (PlaceFault){LEDGER_SKIPPED, "more than a quarter of the machine is idle",
+                        (double)idle / gpus};
+}
+
+static PlaceFault check_depth(const Fabric *fabric, const Pool *pool, Err *text) {
+    uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
+    if (space_place_is_power_of_two(pool->pp) || (ranks % domain == 0 && pool->replicas == 1)) return placed;
+    if (ranks % domain != 0)
+        err_set(text,
+                "pp %" PRIu32 " with stages of %" PRIu32
+                " ranks, no whole scale-up domains of %" PRIu32 " GPUs",
+                pool->pp, ranks, domain);
+    else
+        err_set(text, "pp %" PRIu32 " in %" PRIu32 " replicas", pool->pp, pool->replicas);
+    return (PlaceFault){LEDGER_SKIPPED,
+                        "pp is no power of two (tried for one replica of whole domains only)", 0};
+}
+
+static bool divides_experts(const Arch *arch, uint32_t ranks) {
+    for (uint32_t i = 0; i < arch->mlp_count; i++)
+        if (arch->mlps[i].experts > 0 && arch->mlps[i].experts % ranks == 0) return true;
+    return false;
+}
+
+static PlaceFault check_width(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text) {
+    uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
+    uint32_t widest = fabric->gpu_count / (pool->tp * pool->pp) / pool->replicas;
+    if (pool->dp == widest || ranks % domain == 0 || domain % ranks == 0) return placed;
+    if (space_place_is_power_of_two(pool->dp) || divides_experts(arch, ranks)) return placed;
+    err_set(text,
+            "dp %" PRIu32 ", where %" PRIu32 " replica%s could have dp %" PRIu32
+            ": stages of %" PRIu32 " ranks match neither domains nor experts",
+            pool->dp, pool->replicas, pool->replicas == 1 ? "" : "s", widest, ranks);
+    return (PlaceFault){LEDGER_SKIPPED,
+                        "dp is not the widest and matches neither domains nor experts",
+                        (double)widest / pool->dp - 1};
+}
+
+PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, const Pool *pool,
+                               Err *text) {
+    PlaceFault fault = check_idle(fabric, pool, text);
+    if (fault.reason == NULL) fault = check_depth(fabric, pool, text);
+    if (fault.reason == NULL) fault = check_width(fabric, arch, pool, text);
+    return fault;
+}
+
+// ---- What has a place.
+
 static PlaceFault check_tp(const Fabric *fabric, const Pool *pool, Err *text) {
     uint32_t domain = space_place_domain(fabric);
     if (is_inside(fabric, pool->tp)) return placed;
@@ -69,14 +123,6 @@ static PlaceFault check_mixture(const Pool *pool, Err *text) {
     return (PlaceFault){LEDGER_SKIPPED, "moe_tp is neither 1 nor tp nor all ranks of a stage", 0};
 }
 
-static PlaceFault check_idle(const Fabric *fabric, const Pool *pool, Err *text) {
-    uint32_t gpus = fabric->gpu_count, idle = gpus - pool_ranks(pool);
-    if (idle <= gpus / IDLE_PART) return placed;
-    err_set(text, "leaves %" PRIu32 " of %" PRIu32 " GPUs idle", idle, gpus);
-    return (PlaceFault){LEDGER_SKIPPED, "more than a quarter of the machine is idle",
-                        (double)idle / gpus};
-}
-
 // Blocks of the machine are the products of its innermost digits; the outermost one is the machine
 // itself and binds nothing.
 static PlaceFault check_blocks(const Fabric *fabric, const Pool *pool, Err *text) {
@@ -90,26 +136,42 @@ static PlaceFault check_blocks(const Fabric *fabric, const Pool *pool, Err *text
             if (groups[i] % block == 0 || block % groups[i] == 0) continue;
             err_set(text,
                     "%s of %" PRIu32 " ranks on blocks of %" PRIu32
-                    " GPUs: ranks straddle them unevenly, which is not folded yet",
+                    " GPUs: ranks straddle them unevenly",
                     names[i], groups[i], block);
-            return (PlaceFault){LEDGER_NO_DATA, "ranks straddle nodes unevenly: not folded yet", 0};
+            return (PlaceFault){LEDGER_NO_DATA,
+                                "ranks straddle nodes unevenly: cannot be priced yet", 0};
         }
     }
     return placed;
 }
 
+// The smallest block, from the scale-up domain outwards, that lies inside a stage and is neither
+// full of ranks with one expert more, which come first, nor free of them; 0 when there is none.
+static uint32_t mixed_block(const Fabric *fabric, uint32_t stage_ranks, uint32_t fuller) {
+    const FabricShape *shape = &fabric->shape;
+    uint32_t domain = space_place_domain(fabric), block = 1;
+    if (fuller % domain != 0) return domain;
+    for (uint32_t digit = shape->digit_count; shape->uniform && digit > 1; digit--) {
+        block *= shape->size[digit - 1];
+        if (block < stage_ranks && fuller % block != 0) return block;
+    }
+    return 0;
+}
+
 static PlaceFault check_remainder(const Fabric *fabric, const Arch *arch, const Pool *pool,
                                   Err *text) {
+    uint32_t ranks = pool_stage_ranks(pool);
     for (uint32_t i = 0; i < arch->mlp_count; i++) {
-        uint32_t experts = arch->mlps[i].experts;
-        if (experts % pool->ep == 0 || is_inside(fabric, pool_stage_ranks(pool))) continue;
+        uint32_t experts = arch->mlps[i].experts, fuller = experts % pool->ep * pool->moe_tp;
+        uint32_t block = is_inside(fabric, ranks) ? 0 : mixed_block(fabric, ranks, fuller);
+        if (block == 0) continue;
         err_set(text,
-                "%" PRIu32 " experts over ep %" PRIu32 " leave a remainder of %" PRIu32
-                " across scale-up domains, which is not folded yet",
-                experts, pool->ep, experts % pool->ep);
+                "%" PRIu32 " of %" PRIu32 " ranks hold one of %" PRIu32
+                " experts more than the others, no whole blocks of %" PRIu32 " GPUs",
+                fuller, ranks, experts, block);
         return (PlaceFault){LEDGER_NO_DATA,
-                            "uneven experts across scale-up domains: not folded yet",
-                            (double)(experts % pool->ep)};
+                            "uneven experts across scale-up domains: cannot be priced yet",
+                            (double)(fuller % block)};
     }
     return placed;
 }
@@ -118,7 +180,6 @@ PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text) 
     PlaceFault fault = check_tp(fabric, pool, text);
     if (fault.reason == NULL) fault = check_engine(pool, text);
     if (fault.reason == NULL) fault = check_mixture(pool, text);
-    if (fault.reason == NULL) fault = check_idle(fabric, pool, text);
     if (fault.reason == NULL) fault = check_gather(fabric, pool, text);
     return fault;
 }

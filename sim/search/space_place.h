@@ -3,6 +3,7 @@
 #define SIM_SEARCH_SPACE_PLACE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "model/base/err.h"
 #include "model/machine/fabric.h"
@@ -16,10 +17,19 @@ typedef struct PlaceFault {
     double miss;
 } PlaceFault;
 
+static inline bool space_place_is_power_of_two(uint32_t n) {
+    return (n & (n - 1)) == 0;
+}
+
+// Which combinations of tp, pp, dp and replicas are tried at all; the rest of the pool is not
+// looked at. What is tried on a machine of whole scale-up domains is tried on one of more such
+// domains, as long as it leaves no more than a quarter of that idle.
+PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text);
+
 // What is not searched or what no engine runs. On a fault `text` has one line with the numbers.
 PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text);
 
-// What the simulator cannot fold: ranks whose neighbours are not those of equal ranks.
+// What cannot be priced yet: ranks whose neighbours are not those of equal ranks.
 PlaceFault space_place_gap(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text);
 
 // GPUs that tensor parallelism may span: a scale-up domain, or a node where there are no scale-up

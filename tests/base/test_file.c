@@ -250,6 +250,18 @@ static void test_file_find_names_the_nearest(void **state) {
                 "\"\": no such file here or in the shipped data");
 }
 
+static void test_file_shipped_lists_names_in_order(void **state) {
+    Fixture *f = *state;
+    const char **names;
+    make_data();
+    put("data/topologies/hgx.json", "{}");
+    put("data/topologies/notes.txt", "");
+    assert_int_equal(file_shipped("topologies", &f->arena, &names), 2);
+    assert_string_equal(names[0], "hgx");
+    assert_string_equal(names[1], "nvl72");
+    assert_int_equal(file_shipped("absent", &f->arena, &names), 0);
+}
+
 static void test_file_data_names_the_full_path(void **state) {
     Fixture *f = *state;
     Err err = {0};
@@ -278,6 +290,7 @@ int main(void) {
         IN_FOLDER(test_file_beside),
         IN_FOLDER(test_file_find_looks_here_then_in_the_data),
         IN_FOLDER(test_file_find_names_the_nearest),
+        IN_FOLDER(test_file_shipped_lists_names_in_order),
         IN_FOLDER(test_file_data_names_the_full_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// exp, log and powers against the C library's long double functions.
+// exp and log against the C library's long double functions.
 #include "model/base/num.h"
 #include "tests/check.h"
 
@@ -51,32 +51,11 @@ static void test_num_log_is_within_an_ulp(void **state) {
     }
 }
 
-// A power multiplies the error of the logarithm by up to 745: only a longer one stays within an
-// ulp.
-static void test_num_pow_is_within_an_ulp(void **state) {
-    (void)state;
-    Rng rng;
-    rng_seed(&rng, 3);
-    for (int i = 0; i < 100000; i++) {
-        double base = num_exp(rng_unit(&rng) * 40 - 20), exponent = rng_unit(&rng) * 70 - 35;
-        check_ulps("pow", base, exponent, num_pow(base, exponent),
-                   powl((Long)base, (Long)exponent));
-        base = 1 + (rng_unit(&rng) - 0.5) * 1e-3;
-        exponent = (rng_unit(&rng) * 2 - 1) * 1e6;
-        check_ulps("pow", base, exponent, num_pow(base, exponent),
-                   powl((Long)base, (Long)exponent));
-    }
-}
-
 static void test_num_exact_values(void **state) {
     (void)state;
     check_close(num_exp(0), 1, 0);
     check_close(num_exp(-0.0), 1, 0);
     check_close(num_log(1), 0, 0);
-    check_close(num_pow(2, 10), 1024, 0);
-    check_close(num_pow(4, 0.5), 2, 0);
-    check_close(num_pow(1, 1e308), 1, 0);
-    check_close(num_pow(3, 0), 1, 0);
     check_close(num_pow_int(3, 5), 243, 0);
     check_close(num_pow_int(2, 1023), 0x1p1023, 0);
     check_close(num_pow_int(7, 0), 1, 0);
@@ -91,10 +70,6 @@ static void test_num_saturates(void **state) {
     check_close(num_exp(-1e308), 0, 0);
     assert_true(num_exp(709.78) < DBL_MAX && num_exp(709.78) > 1.79e308);
     check_close(num_exp(-745.1), 0x1p-1074, 0); // the smallest subnormal
-    check_close(num_pow(2, 1024), DBL_MAX, 0);
-    check_close(num_pow(10, 1e300), DBL_MAX, 0);
-    check_close(num_pow(10, -1e300), 0, 0);
-    check_close(num_pow(2, -1074), 0x1p-1074, 0);
 }
 
 // A digest of 30,000 results: every compiler, optimisation and C library must give these bits.
@@ -105,13 +80,13 @@ static void test_num_bits_are_the_same_everywhere(void **state) {
     rng_seed(&rng, 4);
     for (int i = 0; i < 10000; i++) {
         double x = rng_unit(&rng),
-               values[] = {num_exp(20 * x - 10), num_log(x + 0.01), num_pow(x + 0.1, 3.3)};
+               values[] = {num_exp(20 * x - 10), num_log(x + 0.01), num_pow_int(x + 0.1, 33)};
         for (int j = 0; j < 3; j++) {
             memcpy(&bits, &values[j], sizeof bits);
             digest = (digest ^ bits) * UINT64_C(0x100000001b3);
         }
     }
-    if (digest != UINT64_C(0xaf8373611d290773))
+    if (digest != UINT64_C(0x781ffc648744dd0b))
         fail_msg("digest %016llx", (unsigned long long)digest);
 }
 
@@ -132,7 +107,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_num_exp_is_within_an_ulp),
         cmocka_unit_test(test_num_log_is_within_an_ulp),
-        cmocka_unit_test(test_num_pow_is_within_an_ulp),
         cmocka_unit_test(test_num_exact_values),
         cmocka_unit_test(test_num_saturates),
         cmocka_unit_test(test_num_bits_are_the_same_everywhere),

@@ -61,6 +61,36 @@ static void test_table_csv_quotes_where_needed(void **state) {
     table_free(&table);
 }
 
+// 8 blanks and 19 words of 4 letters are 8 + 19 x 5 - 1 = 102 columns, two over the width: the last
+// word takes the next line. CSV has no notes.
+static void test_table_notes_stand_under_their_rows(void **state) {
+    (void)state;
+    Table table = make_table();
+    Text text = {0}, note = {0};
+    table_note(&table, "second");
+    table_cell(&table, "x");
+    table_cell(&table, "1");
+    table_cell(&table, "");
+    for (int i = 0; i < 19; i++) text_addf(&note, "%sw%03d", i == 0 ? "" : " ", i);
+    table_note(&table, text_string(&note));
+    table_print(&table, &text);
+    check_text_equals(text_string(&text),
+                      "plan    tok/s  note\n"
+                      "TP8   1234567\n"
+                      "caf\xc3\xa9        9  say \"hi\", twice\n"
+                      "        second\n"
+                      "x           1\n"
+                      "        w000 w001 w002 w003 w004 w005 w006 w007 w008 w009 w010 w011 w012 "
+                      "w013 w014 w015 w016 w017\n"
+                      "        w018\n");
+    text_free(&text);
+    table_print_csv(&table, &text);
+    assert_null(strstr(text_string(&text), "second"));
+    text_free(&text);
+    text_free(&note);
+    table_free(&table);
+}
+
 static void test_table_without_rows_has_a_header(void **state) {
     (void)state;
     Table table = {0};
@@ -78,6 +108,7 @@ int main(void) {
         cmocka_unit_test(test_table_print_aligns_by_code_points),
         cmocka_unit_test(test_table_print_keeps_empty_columns),
         cmocka_unit_test(test_table_csv_quotes_where_needed),
+        cmocka_unit_test(test_table_notes_stand_under_their_rows),
         cmocka_unit_test(test_table_without_rows_has_a_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

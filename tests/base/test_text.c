@@ -197,6 +197,20 @@ static void test_text_columns_counts_code_points(void **state) {
     assert_int_equal(text_columns("2 \xce\xbcs"), 4); // 2, blank, mu, s
 }
 
+// Two blanks and 8 columns of words a line: "b µs ccc" has 8 columns in 9 bytes. A longer word
+// stands alone, and runs of blanks count as one.
+static void test_text_wrapped_breaks_at_blanks(void **state) {
+    (void)state;
+    Text text = {0};
+    text_add_wrapped(&text, " b \xce\xbcs  ccc dddddddddddd e ", 2, 10);
+    text_add_wrapped(&text, "", 2, 10);
+    check_text_equals(text_string(&text), "  b \xce\xbcs ccc\n"
+                                          "  dddddddddddd\n"
+                                          "  e\n"
+                                          "\n");
+    text_free(&text);
+}
+
 static void test_text_quote_cuts_after_48_code_points(void **state) {
     (void)state;
     char buffer[TEXT_QUOTE_MAX], wide[4 * 60 + 1] = "";
@@ -245,6 +259,7 @@ int main(void) {
         cmocka_unit_test(test_text_utf8_is_checked_strictly),
         cmocka_unit_test(test_text_control_finds_what_leaves_the_line),
         cmocka_unit_test(test_text_columns_counts_code_points),
+        cmocka_unit_test(test_text_wrapped_breaks_at_blanks),
         cmocka_unit_test(test_text_quote_cuts_after_48_code_points),
         cmocka_unit_test(test_text_nearest_finds_misspellings),
         cmocka_unit_test(test_text_nearest_prefers_the_first),

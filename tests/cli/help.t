@@ -12,7 +12,7 @@ $ moesim help
 >   topo        check and summarise a machine
 >   model       check and summarise a model's config.json
 >   run         run a plan for real (starts moesim-run)
->   view        look at a machine and a timeline (starts moesim-view)
+>   view        look at a machine and a timeline (moesim-view, not part of this build)
 >   help        list the commands, or explain one
 >   version     print the version
 >   man         print the manual page (mdoc)
@@ -43,9 +43,10 @@ $ moesim explain --help
 >
 > say where the time and the memory of a saved plan go
 >
-> Prints the time by class of operation with its share of the roofline,
-> communication that nothing hides, bytes and bandwidth by class of link, memory
-> by term, and every constant with its interval and source.
+> Prints what takes the time of a cycle and of one phase, the time by class of
+> operation with its share of the roofline, communication that nothing hides,
+> bytes and bandwidth by class of link, memory by term, and every constant with
+> its interval and source.
 >
 > options:
 >       --phase decode|prefill  which phase to explain (default decode)
@@ -62,6 +63,35 @@ $ moesim man | head -n 3
 > .Os
 
 $ moesim completion | bash -n
+
+# What completion offers for a MACHINE, asked of the program when it is needed.
+$ moesim completion MACHINE
+> hgx-b200
+> hgx-h100
+> hgx-h100-cluster
+> hgx-h200
+> nvl72
+> nvl72-cluster
+
+$ moesim completion FILE
+! moesim: completion: expected MACHINE, SCENARIO or MODEL, found "FILE"
+? 2
+
+$ moesim help topo
+> usage: moesim topo [OPTION]... MACHINE
+>
+> check and summarise a machine
+>
+> Reads a topology file, a shipped name or a one-line string, and prints counts,
+> bandwidth out of a GPU by class of link, bisection and diameter. The strings are
+> ring:N,RATE, switch:N,RATE and mesh:N,RATE (N GPUs on links of RATE in each
+> direction, such as switch:8,450GB/s), nvl72:N (N racks) and hgx-h100:N (N
+> nodes). After a comma follow latency=TIME (of a link of ring, switch or mesh;
+> 500 ns by default) and device=NAME (of every GPU; H100 SXM by default in ring,
+> switch and mesh).
+>
+> options:
+>   -f, --format table|json|csv  how to print the result (default table)
 
 # Commands that are programs beside this one; everything after the word is theirs.
 $ cp "$(command -v moesim)" . && ./moesim run --help

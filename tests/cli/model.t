@@ -141,7 +141,7 @@ $ moesim model kimi-k3 --assume num_experts
 
 # --- bad input
 $ moesim model
-! moesim: model: missing operand, expected FILE
+! moesim: model: missing operand, expected MODEL
 ? 2
 
 $ moesim model kimi-k9

@@ -2,12 +2,12 @@
 
 # --- inputs, headline, table, meaning, ledger, counts
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 128 --concurrency 16 --top 1 >table; sed '/^best/,$d' table
-> machine    switch:4,450GB/s (switch:4,450GB/s): 4 x H100 SXM, 80.0 GB and 3.35 TB/s each
+> machine    switch:4,450GB/s (switch:4,450GB/s): 4 x H100 SXM (default), 80.0 GB and 3.35 TB/s each
 > model      qwen3-30b-a3b: 30.5 G parameters, 61.1 GB checkpoint
 > workload   chat.json (no --scenario was given): ISL 1000, OSL 128, concurrency 16
 > engine     prefill chunk 8192 (default), KV cache in bf16 (default), memory fraction 0.900 (default)
 > limits     TTFT <= 2.00 s (default), TPOT <= 50.0 ms (default); plans over a limit are left out
-> price      $1.99 for a GPU and hour (device catalogue)
+> price      $1.99 (default) for a GPU and hour (device catalogue, low end of $1.99 to $5.00)
 > constants  default
 >
 
@@ -15,22 +15,41 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 
 $ sed -n '/^best/,$p' table | sed -E 's/^best: .* on 4 of 4 GPUs: [0-9]+ (.*), [0-9.]+x (.*); .*/best: PLAN on 4 of 4 GPUs: N \1, Nx \2; .../; s/ +/ /g; s/^1 TP.*/1 .../'
 > best: PLAN on 4 of 4 GPUs: N tok/s/GPU, Nx the median of 22 simulated plans; ...
 >
-> # plan GPUs tok/s/GPU tok/s/user TTFT bound TPOT bound headroom bottleneck confidence tie
+> # plan GPUs tok/s/GPU $/Mtok tok/s/user TTFT bound TPOT bound headroom bottleneck confidence tie
 > 1 ...
 >
+> 16 requests are 4.00 per GPU; the memory of plan 1 would hold 1976: a higher --concurrency loads the machine
 > closed loop of 16 equal requests: all are prefilled, then decode together at their mean context of 1064 tokens
 > tok/s/GPU counts output tokens over all 4 GPUs; TTFT is unloaded; nothing queues, so there are no percentiles
-> bound: roofline and narrowest links alone; = ties with the best (95 % of 200 draws of the constants, seed 42)
+> bound: roofline and narrowest links alone; bottleneck: what takes the largest part of a cycle, prefill and decode together
+> = ties with the best (95 % of 200 draws of the constants, seed 42): a plan close below that loses in nearly every draw does not tie
 >
-> plans not in the table because nearest miss
->  2 engine refuses: all-to-all needs whole experts on each rank TP1 PP1 DP4 EP2 x1: all-to-all with moe_tp 2: all-to-all back ends of vLLM and SGLang hold whole experts
->  2 not searched: moe_tp is neither 1 nor tp nor all ranks of a stage TP1 PP1 DP4 EP2 x1 gather: moe_tp 2 beside tp 1 and 4 ranks of a stage
+> plans not in the table because; the nearest miss
+>  2 engine refuses: all-to-all needs whole experts on each rank
+>  TP1 PP1 DP4 EP2 x1: all-to-all with moe_tp 2: all-to-all back ends of vLLM and SGLang hold
+>  whole experts
+>  3 not searched: dp is not the widest and matches neither domains nor experts
+>  TP1 PP1 DP3 EP1 x1 gather: dp 3, where 1 replica could have dp 4: stages of 3 ranks match
+>  neither domains nor experts
+>  2 not searched: moe_tp is neither 1 nor tp nor all ranks of a stage
+>  TP1 PP1 DP4 EP2 x1 gather: moe_tp 2 beside tp 1 and 4 ranks of a stage
+>  1 not searched: pp is no power of two (tried for one replica of whole domains only)
+>  TP1 PP3 DP1 EP1 x1: pp 3 with stages of 1 ranks, no whole scale-up domains of 4 GPUs
 >
-> 26 plans considered, 22 simulated, 22 feasible, 1 shown
+> 30 plans considered, 22 simulated, 22 feasible, 1 shown
+
+# a full machine is not told how full it is; what was given comes back as it was given
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 128 --concurrency 1k --top 1 --price 2.5 --max-ttft 100s >full; grep -E '^(limits|price|[0-9]+ requests)' full
+> limits     TTFT <= 100 s, TPOT <= 50.0 ms (default); plans over a limit are left out
+> price      $2.50 for a GPU and hour
+
+# what could not be priced is told beside the best of what was
+$ moesim rank --topo hgx-h100:3 --model qwen3-30b-a3b.json --isl 128 --osl 32 --concurrency 64 --top 1 >some; grep ^best some | sed -E 's/.*(the median)/\1/; s/[0-9]+/N/g; s/;.*//'
+> the median of N simulated plans (N plans could not be priced)
 
 # --- programs read keys with units
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format csv --top 2 | head -n 1
-> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
+> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,usd_per_million_output_tok,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
 
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format csv --top 2 | wc -l
 > 3
@@ -83,6 +102,24 @@ $ moesim simulate plans/plan-001.json --format json | grep -E '"(moesim|reproduc
 
 $ for form in folded expanded; do moesim simulate plans/plan-001.json --form $form --format json | sed '/"form"/d' >$form.json; done; cmp folded.json expanded.json
 
+$ moesim simulate plans/plan-001.json | sed -E 's/[0-9][0-9.]*/N/g; s/ +/ /g; /^(plan|nvlink)/d'
+> TTFT N ms (bound N ms)
+> TPOT N ms (bound N ms)
+> throughput N tok/s/GPU, N tok/s/user, $N per million output tokens
+>
+> prefill, last full chunk: N new tokens of N sequence, attention reads N tokens, these included; folded, N events
+> pass ends at after the one before
+>  N N ms N ms
+> links volume busiest link its volume of capacity
+>
+> decode: N new tokens of N sequences, attention reads N tokens, these included; folded, N events
+> pass ends at after the one before
+>  N N ms N ms
+>  N N ms N ms
+> links volume busiest link its volume of capacity
+>
+> reproduced: yes
+
 $ mkdir moved && cp plans/* moved && moesim simulate moved/plan-002.json | tail -n 1
 > reproduced: yes
 
@@ -134,26 +171,54 @@ $ moesim explain plans/plan-001.json | grep -oE '^(time goes to|TPOT|class|all s
 > all
 > constant
 
+# every figure is told what it is of: the cycle, one decode step, one pass
+$ moesim explain plans/plan-001.json | sed -n '/^result/,/^bottleneck/p; /^TPOT:/,/^the pass/p' | sed -E 's/[0-9][0-9.]*/N/g; s/(bottleneck|: prefill of) .*:/\1 X:/'
+> result     N tok/s/GPU, $N per million output tokens, N tok/s/user, TTFT N ms, TPOT N ms
+> cycle      N s: prefill of N prompts on each attention-DP rank N ms (N %), N decode steps N s (N %)
+> bottleneck X: N s, N % of the cycle
+> TPOT: a pass of N ms and N ms of the engine
+> the pass of stage N, the busiest of N; time of communication includes waiting for partners, exposed is what moves while nothing computes
+
+$ moesim explain plans/plan-001.json --phase prefill | sed -n '/^prefill of a cycle:/,/^the pass/p' | sed -E 's/[0-9][0-9.]*/N/g'
+> prefill of a cycle: all passes over the prompts, each with N ms of the engine; below is one pass of N ms, the last full chunk of one prompt: N new tokens after N
+> the pass of stage N, the busiest of N; time of communication includes waiting for partners, exposed is what moves while nothing computes
+
+# sources stand under their constants and wrap
+$ moesim explain plans/plan-001.json | sed -n '/^constant  /,$p' | awk 'length > 100' | wc -l
+> 0
+
 # --- nothing is feasible: the ledger on stdout, the nearest miss on stderr, exit status 1
 $ moesim rank --topo hgx-h100 --model deepseek-v3.json --format csv
-> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
-! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
+> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,usd_per_million_output_tok,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
+! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB and 591 MB of engine reserve on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
 ? 1
 
 $ moesim rank --topo hgx-h100 --model deepseek-v3.json | sed -n '/^no plan/,$p'; exit ${PIPESTATUS[0]}
-> no plan is feasible: 70 considered, 0 simulated
+> no plan is feasible: 105 considered, 0 simulated
 >
-> plans  not in the table because                                           nearest miss
->    50  does not fit: weights exceed the memory of a GPU                   TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
->    10  engine refuses: all-to-all needs whole experts on each rank        TP1 PP1 DP8 EP4 x1: all-to-all with moe_tp 2: all-to-all back ends of vLLM and SGLang hold whole experts
->    10  not searched: moe_tp is neither 1 nor tp nor all ranks of a stage  TP1 PP1 DP8 EP2 x1 gather: moe_tp 4 beside tp 1 and 8 ranks of a stage
+> plans  not in the table because; the nearest miss
+>    50  does not fit: weights exceed the memory of a GPU
+>         TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB and 591 MB of engine reserve on the
+>         fullest exceed the usable 72.0 GB by 13.7 GB per GPU
+>    10  engine refuses: all-to-all needs whole experts on each rank
+>         TP1 PP1 DP8 EP4 x1: all-to-all with moe_tp 2: all-to-all back ends of vLLM and SGLang hold
+>         whole experts
+>    23  not searched: dp is not the widest and matches neither domains nor experts
+>         TP1 PP1 DP7 EP1 x1 gather: dp 7, where 1 replica could have dp 8: stages of 7 ranks match
+>         neither domains nor experts
+>    10  not searched: moe_tp is neither 1 nor tp nor all ranks of a stage
+>         TP1 PP1 DP8 EP2 x1 gather: moe_tp 4 beside tp 1 and 8 ranks of a stage
+>     8  not searched: pp is no power of two (tried for one replica of whole domains only)
+>         TP1 PP3 DP2 EP1 x1 gather: pp 3 with stages of 2 ranks, no whole scale-up domains of 8 GPUs
+>     4  not searched: more than a quarter of the machine is idle
+>         TP1 PP1 DP5 EP1 x1 gather: leaves 3 of 8 GPUs idle
 >
-> 70 plans considered, 0 simulated, 0 feasible, 0 shown
-! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
+> 105 plans considered, 0 simulated, 0 feasible, 0 shown
+! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB and 591 MB of engine reserve on the fullest exceed the usable 72.0 GB by 13.7 GB per GPU
 ? 1
 
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --max-ttft 1us --format csv 2>&1 | sed -E 's/TTFT [0-9.]+ ms/TTFT N ms/; s/TP[0-9]+ .* x[0-9]+( gather)?:/PLAN:/'; exit ${PIPESTATUS[0]}
-> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
+> rank,plan,gpus,gpu_product,output_tok_per_s_per_gpu,usd_per_million_output_tok,output_tok_per_s_per_user,ttft_s,ttft_lower_bound_s,tpot_s,tpot_lower_bound_s,memory_headroom_B,bottleneck,confidence,ties_with_best
 > moesim: no plan is feasible; nearest miss: PLAN: TTFT N ms is over the limit of 1.00 us
 ? 1
 
@@ -163,5 +228,5 @@ $ moesim rank --topo hgx-h100 | head -n 4; exit ${PIPESTATUS[0]}
 > model      kimi-k3 (default): 2.78 T parameters, 1.56 TB checkpoint
 > workload   chat.json (neither --model nor --scenario was given): ISL 4096 (default), OSL 1024 (default), concurrency 1024 (default)
 > engine     prefill chunk 8192 (default), KV cache in bf16 (default), memory fraction 0.900 (default)
-! moesim: no plan is feasible; nearest miss: TP2 PP4 DP1 EP1 x1: weights 1.57 TB over 8 GPUs: 198 GB on the fullest exceed the usable 72.0 GB by 126 GB per GPU
+! moesim: no plan is feasible; nearest miss: TP2 PP4 DP1 EP1 x1: weights 1.57 TB over 8 GPUs: 198 GB and 591 MB of engine reserve on the fullest exceed the usable 72.0 GB by 126 GB per GPU
 ? 1

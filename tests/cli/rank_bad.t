@@ -63,7 +63,7 @@ $ moesim rank --topo nvl72.json --isl 2M
 ? 2
 
 $ moesim rank --topo nvl72.json --max-ttft 2
-! moesim: --max-ttft: expected a time such as "500 ns", found "2"
+! moesim: --max-ttft: expected a time such as "50ms", found "2"
 ? 2
 
 $ moesim rank --topo nvl72.json --max-tpot 0ms
@@ -71,7 +71,7 @@ $ moesim rank --topo nvl72.json --max-tpot 0ms
 ? 2
 
 $ moesim rank --topo nvl72.json --max-tpot "-50 ms"
-! moesim: --max-tpot: expected a time such as "500 ns", found "-50 ms"
+! moesim: --max-tpot: expected a time such as "50ms", found "-50 ms"
 ? 2
 
 $ moesim rank --topo nvl72.json --price 0
@@ -200,7 +200,7 @@ $ moesim rank --topo nvl72.json --save empty.json
 
 # --- programs of their own
 $ moesim help frobnicate
-! moesim: unknown command "frobnicate" (see moesim help)
+! moesim: unknown command "frobnicate", see "moesim help"
 ? 2
 
 $ moesim simulate

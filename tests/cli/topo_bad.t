@@ -1,12 +1,15 @@
 # Each bad input: one line on stderr, nothing on stdout, exit status 2.
 $ moesim topo
-! moesim: topo: missing operand, expected FILE
+! moesim: topo: missing operand, expected MACHINE
 ? 2
 $ moesim topo nosuch.json
 ! moesim: nosuch.json: no such file here or in the shipped data
 ? 2
 $ moesim topo nvl73
 ! moesim: nvl73: no such file here or in the shipped data, did you mean "nvl72"?
+? 2
+$ moesim topo full:8,100GB/s
+! moesim: full:8,100GB/s: no such file here or in the shipped data, and no machine: expected ring:N,RATE, switch:N,RATE, mesh:N,RATE, nvl72:N or hgx-h100:N
 ? 2
 $ moesim topo "$ROOT/tests/bad"
 ! moesim: $ROOT/tests/bad: is a directory, expected a file

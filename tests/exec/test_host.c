@@ -1,10 +1,8 @@
 // The host back end: order, messages, routed all-to-all, limits.
 #include "tests/check.h"
 
-#include "exec/host/host.h"
+#include "tests/exec/run_host.h"
 #include "tests/plan/hand_schedule.h"
-
-static const StepShape one_token = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
 
 static float float_at(const HostResult *result, const Schedule *schedule, BufferId buffer,
                       uint32_t rank, uint32_t i) {
@@ -25,12 +23,8 @@ static void fill_numbers(void *context, BufferId buffer, uint32_t rank, uint8_t 
 
 static void run_ring(uint32_t passes, uint32_t lag, float want_first, float want_last) {
     Schedule schedule;
-    HostResult result = {0};
-    Load load = load_uniform();
-    HostInit init = {.fill = fill_numbers};
-    Err err = {0};
     hand_ring(passes, lag, &schedule);
-    check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+    HostResult result = run_host(&schedule, fill_numbers);
     assert_true(float_at(&result, &schedule, 0, 0, 0) == want_first);
     assert_true(float_at(&result, &schedule, 6, 3, 0) == want_last);
     assert_int_equal(result.linked_B[OP_CLASS_PIPELINE], 4 * 4 * passes);
@@ -112,12 +106,8 @@ static void test_host_experts_get_their_share_and_give_it_back(void **state) {
     const uint32_t sizes[] = {24, 1, 100, 7, 0};
     for (uint32_t s = 0; s < 5; s++) {
         Schedule schedule;
-        HostResult result = {0};
-        Load load = load_uniform();
-        HostInit init = {.fill = fill_pairs};
-        Err err = {0};
         hand_experts(sizes[s], &schedule);
-        check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+        HostResult result = run_host(&schedule, fill_pairs);
         check_received(&result, &schedule, sizes[s]);
         for (uint32_t rank = 0; rank < 8; rank++) {
             for (uint32_t i = 0; i < sizes[s]; i++)
@@ -140,17 +130,14 @@ static Load load_of(const char *json) {
 static void test_host_refuses_a_load_that_overflows_a_slice(void **state) {
     (void)state;
     Schedule schedule;
-    HostResult result = {0};
-    HostInit init = {0};
-    Err err = {0};
     Text json = {0};
     text_add(&json, "{\"moesim\": \"load\", \"version\": 1, \"experts\": 100, \"tokens\": [[9");
     for (uint32_t i = 1; i < 100; i++) text_add(&json, ", 0");
     text_add(&json, "]]}");
     Load load = load_of(text_string(&json));
     hand_experts(24, &schedule);
-    check_fails(
-        host_run(&schedule, &one_token, &load, &init, &result, &err), &err,
+    run_host_refused(
+        &schedule, &load,
         "collective \"dispatch\" of role \"13 experts\": the load gives rank 0 192 elements "
         "of 4 bytes, its slice has 100 bytes");
     load_free(&load);
@@ -161,14 +148,11 @@ static void test_host_refuses_a_load_that_overflows_a_slice(void **state) {
 static void test_host_refuses_a_load_of_other_experts(void **state) {
     (void)state;
     Schedule schedule;
-    HostResult result = {0};
-    HostInit init = {0};
-    Err err = {0};
     Load load =
         load_of("{\"moesim\": \"load\", \"version\": 1, \"experts\": 2, \"tokens\": [[1, 1]]}");
     hand_experts(24, &schedule);
-    check_fails(
-        host_run(&schedule, &one_token, &load, &init, &result, &err), &err,
+    run_host_refused(
+        &schedule, &load,
         "collective \"dispatch\" of role \"13 experts\": the load is of 2 experts, expected "
         "100");
     load_free(&load);
@@ -182,10 +166,6 @@ static void test_host_refuses_a_load_of_other_experts(void **state) {
 static void test_host_skips_what_computes(void **state) {
     (void)state;
     Schedule schedule;
-    HostResult result = {0};
-    Load load = load_uniform();
-    HostInit init = {0};
-    Err err = {0};
     schedule_init(&schedule, "compute", 3);
     RankSet ranks = {.count = 3, .repeat = 1};
     RoleId role = schedule_add_role(&schedule, "all", ranks, 2);
@@ -193,7 +173,7 @@ static void test_host_skips_what_computes(void **state) {
     OpId op = hand_memory(&schedule, "norm", 0);
     schedule_add_segment(&schedule, role, block, 2);
     schedule_finish(&schedule);
-    check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+    HostResult result = run_host(&schedule, NULL);
     assert_false(host_moves(schedule.ops[op].kind));
     assert_int_equal(result.instances[op], 12);
     assert_int_equal(result.local_B[OP_CLASS_OTHER], 0);
@@ -211,14 +191,12 @@ static void test_host_refuses_too_much_memory(void **state) {
                            .element = 4,
                            .format = NUMFMT_F32};
     Schedule schedule;
-    HostResult result = {0};
     Load load = load_uniform();
-    HostInit init = {0};
-    Err err = {0};
     hand_collective(&hand, &schedule);
     // 2 x 3 GiB, 2 counters of 8 bytes, and aside 2 x (4 + 4) bytes
-    check_fails(host_run(&schedule, &one_token, &load, &init, &result, &err), &err,
-                "the run needs 6442450976 bytes of memory on 1 ranks together, at most 4294967296");
+    run_host_refused(
+        &schedule, &load,
+        "the run needs 6442450976 bytes of memory on 1 ranks together, at most 4294967296");
     schedule_free(&schedule);
 }
 
@@ -226,10 +204,7 @@ static void test_host_refuses_too_much_memory(void **state) {
 static void test_host_refuses_too_many_instances(void **state) {
     (void)state;
     Schedule schedule;
-    HostResult result = {0};
     Load load = load_uniform();
-    HostInit init = {0};
-    Err err = {0};
     schedule_init(&schedule, "long", 1);
     RankSet ranks = {.count = 1, .repeat = 1};
     RoleId role = schedule_add_role(&schedule, "all", ranks, 1);
@@ -237,8 +212,8 @@ static void test_host_refuses_too_many_instances(void **state) {
     hand_memory(&schedule, "norm", 0);
     schedule_add_segment(&schedule, role, block, UINT32_MAX);
     schedule_finish(&schedule);
-    check_fails(host_run(&schedule, &one_token, &load, &init, &result, &err), &err,
-                "the run has 4294967295 operation instances, at most 67108864");
+    run_host_refused(&schedule, &load,
+                     "the run has 4294967295 operation instances, at most 67108864");
     schedule_free(&schedule);
 }
 
@@ -246,13 +221,10 @@ static void test_host_refuses_too_many_instances(void **state) {
 static void test_host_names_a_deadlock(void **state) {
     (void)state;
     Schedule schedule;
-    HostResult result = {0};
     Load load = load_uniform();
-    HostInit init = {0};
-    Err err = {0};
     hand_ring(2, 0, &schedule);
-    check_fails(
-        host_run(&schedule, &one_token, &load, &init, &result, &err), &err,
+    run_host_refused(
+        &schedule, &load,
         "deadlock: recv \"receive\" of role \"stage 0\" waits for send \"send\" of role "
         "\"stage 3\" behind recv \"receive\", which waits for send \"send\" of role \"stage "
         "2\" behind recv \"receive\", which waits for send \"send\" of role \"stage 1\" "

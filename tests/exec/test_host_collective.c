@@ -2,13 +2,11 @@
 // know nothing of step lists.
 #include "tests/check.h"
 
-#include "exec/host/host.h"
+#include "tests/exec/run_host.h"
 #include "tests/plan/hand_schedule.h"
 
 #define RANKS_MAX    8
 #define ELEMENTS_MAX 64
-
-static const StepShape one_token = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
 
 // Element i of rank r's input: whole numbers, so that sums of eight are exact in any order.
 static float input_value(uint32_t rank, uint32_t i) {
@@ -99,12 +97,8 @@ static void run_one(Collective kind, Algorithm algorithm, uint32_t n, uint32_t e
                            .element = sizeof(float),
                            .format = NUMFMT_F32};
     Schedule schedule;
-    HostResult result = {0};
-    Load load = load_uniform();
-    HostInit init = {.fill = fill_input};
-    Err err = {0};
     hand_collective(&hand, &schedule);
-    check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+    HostResult result = run_host(&schedule, fill_input);
     check_result(&hand, &schedule, &result);
     host_free(&result);
     schedule_free(&schedule);
@@ -153,12 +147,8 @@ static uint64_t linked_bytes(Collective kind, Algorithm algorithm, uint32_t n, u
                            .element = 4,
                            .format = NUMFMT_F32};
     Schedule schedule;
-    HostResult result = {0};
-    Load load = load_uniform();
-    HostInit init = {0};
-    Err err = {0};
     hand_collective(&hand, &schedule);
-    check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+    HostResult result = run_host(&schedule, NULL);
     uint64_t linked = result.linked_B[OP_CLASS_TP_COMM];
     host_free(&result);
     schedule_free(&schedule);
@@ -199,12 +189,8 @@ static void test_host_direct_sums_are_in_order_of_ranks(void **state) {
                                .element = 4,
                                .format = NUMFMT_F32};
         Schedule schedule;
-        HostResult result = {0};
-        Load load = load_uniform();
-        HostInit init = {.fill = fill_thirds};
-        Err err = {0};
         hand_collective(&hand, &schedule);
-        check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+        HostResult result = run_host(&schedule, fill_thirds);
         for (uint32_t rank = 0; rank < 7; rank++) {
             float got[10];
             memcpy(got, host_buffer(&result, &schedule, 1, rank), sizeof got);
@@ -229,17 +215,14 @@ static void test_host_refuses_sums_in_fp8(void **state) {
                            .element = 1,
                            .format = NUMFMT_FP8};
     Schedule schedule;
-    HostResult result = {0};
     Load load = load_uniform();
-    HostInit init = {0};
-    Err err = {0};
     hand_collective(&hand, &schedule);
-    check_fails(host_run(&schedule, &one_token, &load, &init, &result, &err), &err,
-                "collective \"comm\" of role \"all\": the host back end has no sums in fp8");
+    run_host_refused(&schedule, &load,
+                     "collective \"comm\" of role \"all\": the host back end has no sums in fp8");
     schedule_free(&schedule);
     hand.collective = COLLECTIVE_ALL_TO_ALL;
     hand_collective(&hand, &schedule);
-    check_ok(host_run(&schedule, &one_token, &load, &init, &result, &err), &err);
+    HostResult result = run_host(&schedule, NULL);
     host_free(&result);
     schedule_free(&schedule);
 }

@@ -46,7 +46,7 @@ static void run(const char *model, const Plan *plan, Phase phase, const StepShap
 // rank.
 static void test_host_lower_decodes_deepseek(void **state) {
     (void)state;
-    Plan plan = lower_plans_make(2, 4, 2, 8);
+    Plan plan = lower_plans_make(2, 2, 4, 8);
     StepShape shape = step_shape_decode(6, 100);
     run(DEEPSEEK, &plan, PHASE_DECODE, &shape);
 }
@@ -54,7 +54,7 @@ static void test_host_lower_decodes_deepseek(void **state) {
 // 94 layers of Qwen3-235B on 8 ranks, a chunk of 16 new tokens; 128 experts on 8 ranks, 16 each.
 static void test_host_lower_prefills_qwen(void **state) {
     (void)state;
-    Plan plan = lower_plans_make(1, 8, 1, 8);
+    Plan plan = lower_plans_make(1, 1, 8, 8);
     StepShape shape = step_shape_prefill(16, 0);
     run(QWEN, &plan, PHASE_PREFILL, &shape);
 }
@@ -62,7 +62,7 @@ static void test_host_lower_prefills_qwen(void **state) {
 // 896 experts do not divide by 5 ranks: one has 180, four 179.
 static void test_host_lower_decodes_kimi_on_uneven_experts(void **state) {
     (void)state;
-    Plan plan = lower_plans_make(1, 5, 1, 5);
+    Plan plan = lower_plans_make(1, 1, 5, 5);
     StepShape shape = step_shape_decode(3, 10);
     run(KIMI, &plan, PHASE_DECODE, &shape);
 }

@@ -122,7 +122,7 @@ static void test_program_prints_version_and_help(void **state) {
     check_ok(start(words, 2, &out, &err), &err);
     check_text_equals(text_string(&out), "moesim-run 0.1.0\n");
     const char *const bad[] = {"moesim-run", "help", "rum"};
-    check_fails(start(bad, 3, &out, &err), &err, "unknown command \"rum\" (see moesim-run help)");
+    check_fails(start(bad, 3, &out, &err), &err, "unknown command \"rum\", did you mean \"run\"?");
     text_free(&out);
 }
 

@@ -35,7 +35,6 @@ static void read_member(JsonNode object, const char *key) {
     good += json_bytes(object, key, &wide, &err);
     good += json_rate(object, key, &wide, &err);
     good += json_time(object, key, &ps, &err);
-    good += json_flops(object, key, &wide, &err);
     good += json_enum(object, key, names, 3, &narrow, &err);
     if (good > 3) abort(); // a small whole number is u64, u32 and double; nothing is more
     check_line(&err);

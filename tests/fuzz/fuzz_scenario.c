@@ -2,7 +2,6 @@
 // same digest.
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/plan/scenario.h"
 

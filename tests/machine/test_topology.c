@@ -260,6 +260,19 @@ static void test_topology_unknown_name_has_a_near_one(void **state) {
                 "nvl73: no such file here or in the shipped data, did you mean \"nvl72\"?");
 }
 
+// A rate has a '/', yet a string with an unknown generator is no path. A path that is not there is.
+static void test_topology_unknown_generator_lists_the_known(void **state) {
+    (void)state;
+    Topology topology = {0};
+    Err err = {{0}};
+    check_fails(
+        topology_load("full:8,100GB/s", &topology, &err), &err,
+        "full:8,100GB/s: no such file here or in the shipped data, and no machine: expected "
+        "ring:N,RATE, switch:N,RATE, mesh:N,RATE, nvl72:N or hgx-h100:N");
+    check_fails(topology_load("full/8:100", &topology, &err), &err,
+                "full/8:100: no such file or folder");
+}
+
 // 17 parts that each hold 17 parts ... 8 levels deep: 17^8 places are not walked.
 static void test_topology_wide_and_deep_is_refused_at_once(void **state) {
     (void)state;
@@ -294,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_topology_bad_files_are_refused_with_the_place),
         cmocka_unit_test(test_topology_folder_is_no_file),
         cmocka_unit_test(test_topology_unknown_name_has_a_near_one),
+        cmocka_unit_test(test_topology_unknown_generator_lists_the_known),
         cmocka_unit_test(test_topology_wide_and_deep_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,11 @@ static void test_topology_synthetic_takes_options(void **state) {
     assert_int_equal(link.latency_ps, 1000000);
     assert_int_equal(link.capacity_Bps, UINT64_C(900000000000));
     assert_string_equal(fabric_device(&machine.fabric, 0)->name, "B200 SXM");
+    assert_false(machine.topology.default_device);
+    machine_close(&machine);
+    machine_open(&machine, "switch:2,900GB/s");
+    assert_string_equal(fabric_device(&machine.fabric, 0)->name, "H100 SXM");
+    assert_true(machine.topology.default_device);
     machine_close(&machine);
     machine_open(&machine, "hgx-h100:2,device=H200");
     assert_string_equal(fabric_device(&machine.fabric, 15)->name, "H200 SXM");

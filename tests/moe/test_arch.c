@@ -1,7 +1,6 @@
 // Worked examples: what the shipped models weigh and cache, and what each bad config is told.
 #include "tests/check.h"
 
-#include "model/base/text.h"
 #include "model/moe/arch.h"
 #include "model/moe/count.h"
 

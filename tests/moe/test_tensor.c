@@ -5,7 +5,6 @@
 #include "model/base/text.h"
 #include "model/moe/arch.h"
 #include "model/moe/count.h"
-#include "model/moe/tensor.h"
 
 static void load(const char *name, Arch *out) {
     Err err = {0};

@@ -2,6 +2,7 @@
 #include "tests/plan/lower_plans.h"
 
 #include "tests/check.h"
+#include "tests/plan/hand_plan.h"
 
 Arch lower_plans_load(const char *path) {
     Arch arch = {0};
@@ -10,24 +11,10 @@ Arch lower_plans_load(const char *path) {
     return arch;
 }
 
-Plan lower_plans_make(uint32_t tp, uint32_t dp, uint32_t pp, uint32_t ep) {
-    Plan plan = {.pool_count = 1};
-    plan.pools[0] = (Pool){.tp = tp,
-                           .pp = pp,
-                           .dp = dp,
-                           .ep = ep,
-                           .moe_tp = tp * dp / ep,
-                           .cp = 1,
-                           .replicas = 1,
-                           .micro_batches = pp,
-                           .moe_comm = dp > 1 ? MOE_COMM_ALL_TO_ALL : MOE_COMM_NONE,
-                           .all_reduce = ALGORITHM_RING,
-                           .all_to_all = ALGORITHM_DIRECT,
-                           .all_gather = ALGORITHM_RING,
-                           .reduce_scatter = ALGORITHM_RING,
-                           .kv_format = NUMFMT_BF16,
-                           .activation_format = NUMFMT_BF16,
-                           .dispatch_format = NUMFMT_FP8};
+Plan lower_plans_make(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
+    Plan plan = hand_plan(tp, pp, dp, ep);
+    Pool *pool = &plan.pools[0];
+    pool->all_reduce = pool->all_gather = pool->reduce_scatter = ALGORITHM_RING;
     return plan;
 }
 

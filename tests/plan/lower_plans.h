@@ -13,9 +13,8 @@
 // Fails the test when the file cannot be read. Freed by arch_free.
 Arch lower_plans_load(const char *path);
 
-// tp, dp, pp, ep; the rest follows: moe_tp = tp dp / ep, pp micro-batches, all-to-all when dp > 1,
-// caches and activations in BF16, dispatch in FP8.
-Plan lower_plans_make(uint32_t tp, uint32_t dp, uint32_t pp, uint32_t ep);
+// hand_plan, with rings where there is a choice.
+Plan lower_plans_make(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep);
 
 // The plan must be legal. Freed by schedule_free.
 Schedule lower_plans_lower(const Plan *plan, const Arch *arch, Phase phase, uint32_t steps);

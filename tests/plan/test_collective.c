@@ -192,18 +192,6 @@ static void test_collective_shares_at_the_extremes(void **state) {
     assert_true(collective_share_count(UINT64_MAX, 4, 0, &half) == UINT64_C(1) << 63);
 }
 
-// nccl-tests: all-reduce 2 (n - 1) / n, the others (n - 1) / n.
-static void test_collective_bus_factor(void **state) {
-    (void)state;
-    uint32_t num, den;
-    collective_bus_factor(COLLECTIVE_ALL_REDUCE, 8, &num, &den);
-    assert_int_equal(num, 14);
-    assert_int_equal(den, 8);
-    collective_bus_factor(COLLECTIVE_ALL_TO_ALL, 8, &num, &den);
-    assert_int_equal(num, 7);
-    assert_int_equal(den, 8);
-}
-
 static void test_collective_knows_its_algorithms(void **state) {
     (void)state;
     assert_true(collective_has(COLLECTIVE_ALL_REDUCE, ALGORITHM_ONE_SHOT));
@@ -222,7 +210,6 @@ int main(void) {
         cmocka_unit_test(test_collective_chunks_cover_the_data),
         cmocka_unit_test(test_collective_shares_are_whole_and_exact),
         cmocka_unit_test(test_collective_shares_at_the_extremes),
-        cmocka_unit_test(test_collective_bus_factor),
         cmocka_unit_test(test_collective_knows_its_algorithms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

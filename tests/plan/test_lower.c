@@ -41,7 +41,7 @@ static bool waits_for(const Schedule *schedule, const Op *op, const Op *on) {
 static void test_lower_deepseek_decode_attention_is_the_hand_count(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 72, 1, 72);
+    Plan plan = lower_plans_make(1, 1, 72, 72);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     StepShape shape = step_shape_decode(64, 4096);
     static const char block[] = "layers mla + moe";
@@ -67,7 +67,7 @@ static void test_lower_deepseek_decode_attention_is_the_hand_count(void **state)
 static void test_lower_deepseek_decode_routes_eight_copies_of_each_token(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 72, 1, 72);
+    Plan plan = lower_plans_make(1, 1, 72, 72);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     StepShape shape = step_shape_decode(64, 4096);
     static const char block[] = "layers mla + moe";
@@ -94,7 +94,7 @@ static void test_lower_deepseek_decode_routes_eight_copies_of_each_token(void **
 static void test_lower_deepseek_decode_has_one_operation_per_kernel(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 64, 1, 64);
+    Plan plan = lower_plans_make(1, 1, 64, 64);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     assert_int_equal(schedule.role_count, 1);
     assert_int_equal(schedule.block_count, 4);
@@ -113,7 +113,7 @@ static void test_lower_deepseek_decode_has_one_operation_per_kernel(void **state
 static void test_lower_prefill_expands_the_latents_of_the_whole_context(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 8, 1, 8);
+    Plan plan = lower_plans_make(1, 1, 8, 8);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_PREFILL, 1);
     StepShape shape = step_shape_prefill(1000, 3000);
     const Op *expand = find_op(&schedule, "layers mla + moe", "kv_b_proj");
@@ -152,7 +152,7 @@ static void test_lower_gqa_replicates_kv_heads_beyond_their_number(void **state)
 static void test_lower_kda_moves_its_state_once_per_step(void **state) {
     (void)state;
     Arch arch = lower_plans_load(KIMI);
-    Plan plan = lower_plans_make(4, 2, 1, 8);
+    Plan plan = lower_plans_make(4, 1, 2, 8);
     Schedule decode = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     Schedule prefill = lower_plans_lower(&plan, &arch, PHASE_PREFILL, 1);
     const Op *step = find_op(&decode, "layers kda + moe", "kda_step");
@@ -173,7 +173,7 @@ static void test_lower_kda_moves_its_state_once_per_step(void **state) {
 static void test_lower_kimi_sends_latents_to_its_experts(void **state) {
     (void)state;
     Arch arch = lower_plans_load(KIMI);
-    Plan plan = lower_plans_make(1, 8, 1, 8);
+    Plan plan = lower_plans_make(1, 1, 8, 8);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     StepShape shape = step_shape_decode(10, 100);
     static const char block[] = "layers mla + moe";
@@ -199,7 +199,7 @@ static void test_lower_kimi_sends_latents_to_its_experts(void **state) {
 static void test_lower_splits_roles_where_experts_do_not_divide(void **state) {
     (void)state;
     Arch arch = lower_plans_load(KIMI);
-    Plan plan = lower_plans_make(1, 72, 1, 72);
+    Plan plan = lower_plans_make(1, 1, 72, 72);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     assert_int_equal(schedule.role_count, 2);
     assert_string_equal(schedule.roles[0].name, "stage 0, 13 experts");
@@ -222,7 +222,7 @@ static void test_lower_splits_roles_where_experts_do_not_divide(void **state) {
 static void test_lower_all_to_all_joins_equal_cuts_of_the_experts(void **state) {
     (void)state;
     Arch arch = lower_plans_load(QWEN);
-    Plan plan = lower_plans_make(4, 2, 1, 4);
+    Plan plan = lower_plans_make(4, 1, 2, 4);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     static const char block[] = "layers gqa + moe";
     const Op *dispatch = find_op(&schedule, block, "dispatch");
@@ -250,7 +250,7 @@ static void test_lower_all_to_all_joins_equal_cuts_of_the_experts(void **state) 
 static void test_lower_cuts_tokens_over_tp_around_all_to_all(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan wide = lower_plans_make(4, 2, 1, 8), local = lower_plans_make(4, 1, 1, 4);
+    Plan wide = lower_plans_make(4, 1, 2, 8), local = lower_plans_make(4, 1, 1, 4);
     Schedule cut = lower_plans_lower(&wide, &arch, PHASE_DECODE, 1);
     Schedule whole = lower_plans_lower(&local, &arch, PHASE_DECODE, 1);
     static const char block[] = "layers mla + moe";
@@ -282,7 +282,7 @@ static void test_lower_cuts_tokens_over_tp_around_all_to_all(void **state) {
 static void test_lower_gather_brings_all_tokens_of_the_stage(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 8, 1, 8);
+    Plan plan = lower_plans_make(1, 1, 8, 8);
     plan.pools[0].moe_comm = MOE_COMM_GATHER;
     plan.pools[0].dispatch_format = NUMFMT_BF16;
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
@@ -304,7 +304,7 @@ static void test_lower_gather_brings_all_tokens_of_the_stage(void **state) {
 static void test_lower_runs_shared_experts_beside_dispatch(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 8, 1, 8);
+    Plan plan = lower_plans_make(1, 1, 8, 8);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
     static const char block[] = "layers mla + moe";
     const Op *dispatch = find_op(&schedule, block, "dispatch");
@@ -329,7 +329,7 @@ static void test_lower_runs_shared_experts_beside_dispatch(void **state) {
 static void test_lower_pipeline_feeds_tokens_back_after_its_micro_batches(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan plan = lower_plans_make(1, 8, 4, 8);
+    Plan plan = lower_plans_make(1, 4, 8, 8);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 3);
     StepShape shape = step_shape_decode(64, 100);
     assert_int_equal(schedule.role_count, 4);
@@ -361,7 +361,7 @@ static void test_lower_pipeline_feeds_tokens_back_after_its_micro_batches(void *
 static void test_lower_pipeline_carries_block_outputs_of_attention_residuals(void **state) {
     (void)state;
     Arch arch = lower_plans_load(KIMI);
-    Plan plan = lower_plans_make(1, 8, 2, 8);
+    Plan plan = lower_plans_make(1, 2, 8, 8);
     Schedule schedule = lower_plans_lower(&plan, &arch, PHASE_PREFILL, 2);
     StepShape shape = step_shape_prefill(100, 0);
     assert_int_equal(value(find_op(&schedule, "send", "send")->comm.bytes, shape),
@@ -375,7 +375,7 @@ static void test_lower_pipeline_carries_block_outputs_of_attention_residuals(voi
 static void test_lower_does_not_grow_with_ranks(void **state) {
     (void)state;
     Arch arch = lower_plans_load(DEEPSEEK);
-    Plan small = lower_plans_make(1, 8, 1, 8), large = lower_plans_make(1, 8, 1, 8);
+    Plan small = lower_plans_make(1, 1, 8, 8), large = lower_plans_make(1, 1, 8, 8);
     large.pools[0].replicas = 1000;
     Schedule one = lower_plans_lower(&small, &arch, PHASE_DECODE, 1);
     Schedule many = lower_plans_lower(&large, &arch, PHASE_DECODE, 1);

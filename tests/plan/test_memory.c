@@ -5,20 +5,11 @@
 #include "model/plan/memory.h"
 #include "model/plan/shard.h"
 #include "tests/plan/hand_arch.h"
+#include "tests/plan/hand_plan.h"
 
+// The experts of a stage spread over all its ranks.
 static Plan make(uint32_t tp, uint32_t pp, uint32_t dp) {
-    Plan plan = {.pool_count = 1};
-    plan.pools[0] = (Pool){.tp = tp,
-                           .pp = pp,
-                           .dp = dp,
-                           .ep = tp * dp,
-                           .moe_tp = 1,
-                           .cp = 1,
-                           .replicas = 1,
-                           .micro_batches = pp,
-                           .moe_comm = dp == 1 ? MOE_COMM_NONE : MOE_COMM_ALL_TO_ALL,
-                           .kv_format = NUMFMT_BF16};
-    return plan;
+    return hand_plan(tp, pp, dp, tp * dp);
 }
 
 static Scenario workload(uint64_t isl, uint64_t osl) {
@@ -168,17 +159,18 @@ static void test_memory_most_sequences_is_the_edge(void **state) {
     arch_free(&arch);
 }
 
-// 205 GB of weights and 3 GB of the rest over 166.5 GB: 41.5 GB too much.
-static void test_memory_message_says_the_term_and_the_excess(void **state) {
+// 205 GB of weights, 2 GB of cache and 1 GB of reserve are 208 GB; 208 - 166.5 = 41.5 GB too much.
+static void test_memory_message_adds_up(void **state) {
     (void)state;
     Err err = {0};
     MemoryUse use = {.usable_B = 166500000000, .total_B = 208000000000};
     use.term_B[MEMORY_WEIGHTS] = 205000000000;
     use.term_B[MEMORY_KV] = 2000000000;
     use.term_B[MEMORY_RESERVE] = 1000000000;
-    check_fails(memory_fits(&use, &err), &err,
-                "weights 205 GB and 2 more terms exceed the usable 167 GB by 41.5 GB; largest: "
-                "weights");
+    check_fails(
+        memory_fits(&use, &err), &err,
+        "weights 205 GB, kv cache 2.00 GB and engine reserve 1.00 GB exceed the usable 167 GB "
+        "by 41.5 GB");
     assert_int_equal(memory_over_B(&use), 41500000000);
 }
 
@@ -209,7 +201,7 @@ int main(void) {
         cmocka_unit_test(test_memory_use_adds_the_terms),
         cmocka_unit_test(test_memory_use_finds_the_fullest_stage),
         cmocka_unit_test(test_memory_most_sequences_is_the_edge),
-        cmocka_unit_test(test_memory_message_says_the_term_and_the_excess),
+        cmocka_unit_test(test_memory_message_adds_up),
         cmocka_unit_test(test_memory_sums_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,27 +4,12 @@
 #include "model/plan/plan.h"
 #include "model/plan/plan_legal.h"
 #include "tests/plan/hand_arch.h"
+#include "tests/plan/hand_plan.h"
 
 // One unified pool; ep 0 spreads the experts over all ranks of a stage.
 static Plan make(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep, uint32_t replicas) {
-    Plan plan = {.pool_count = 1};
-    uint32_t positions = ep > 0 ? ep : tp * dp;
-    plan.pools[0] = (Pool){.tp = tp,
-                           .pp = pp,
-                           .dp = dp,
-                           .ep = positions,
-                           .moe_tp = tp * dp / positions,
-                           .cp = 1,
-                           .replicas = replicas,
-                           .micro_batches = pp,
-                           .moe_comm = dp > 1 ? MOE_COMM_ALL_TO_ALL : MOE_COMM_NONE,
-                           .all_reduce = ALGORITHM_DIRECT,
-                           .all_to_all = ALGORITHM_DIRECT,
-                           .all_gather = ALGORITHM_DIRECT,
-                           .reduce_scatter = ALGORITHM_DIRECT,
-                           .kv_format = NUMFMT_BF16,
-                           .activation_format = NUMFMT_BF16,
-                           .dispatch_format = NUMFMT_FP8};
+    Plan plan = hand_plan(tp, pp, dp, ep > 0 ? ep : tp * dp);
+    plan.pools[0].replicas = replicas;
     return plan;
 }
 
@@ -265,7 +250,7 @@ static void test_plan_legal_expert_width_keeps_mxfp4_blocks(void **state) {
     expect_illegal(&plan, &arch, PLAN_RULE_EXPERT_CUT,
                    "moe_tp 64 cuts the expert width 3072 into 48, not whole blocks of 32");
     plan = make(1, 1, 5, 1, 1);
-    expect_illegal(&plan, &arch, PLAN_RULE_EXPERT_CUT,
+    expect_illegal(&plan, &arch, PLAN_RULE_EXPERT_WIDTH,
                    "moe_tp 5 does not divide the expert width 3072");
     arch_free(&arch);
 }

@@ -5,24 +5,9 @@
 #include "model/base/rng.h"
 #include "model/plan/shard.h"
 #include "tests/plan/hand_arch.h"
+#include "tests/plan/hand_plan.h"
 
 #define GIB 1073741824.0
-
-static Plan make(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
-    Plan plan = {.pool_count = 1};
-    plan.pools[0] = (Pool){.tp = tp,
-                           .pp = pp,
-                           .dp = dp,
-                           .ep = ep,
-                           .moe_tp = tp * dp / ep,
-                           .cp = 1,
-                           .replicas = 1,
-                           .micro_batches = pp,
-                           .moe_comm = dp == 1        ? MOE_COMM_NONE
-                                       : ep < tp * dp ? MOE_COMM_GATHER
-                                                      : MOE_COMM_ALL_TO_ALL};
-    return plan;
-}
 
 static TensorClass matrix(ShardRule shard, uint32_t rows, uint32_t columns, uint32_t unit) {
     return (TensorClass){.shard = shard,
@@ -90,7 +75,7 @@ static void test_shard_remainder_experts_make_the_largest_rank(void **state) {
     Arena arena = {0};
     ShardSummary shards;
     hand_arch_kimi_small(&arch);
-    Plan plan = make(4, 1, 18, 72);
+    Plan plan = hand_plan(4, 1, 18, 72);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     const uint64_t packed_B = UINT64_C(3) * 3072 * 3584 / 2, expert_B = packed_B + packed_B / 16;
     assert_int_equal(expert_B, 17547264); // as the checkpoint's header says
@@ -109,7 +94,7 @@ static void test_shard_tables_are_on_the_outer_stages(void **state) {
     ShardSummary shards;
     hand_arch_qwen3_30b(&arch);
     const uint64_t table_B = UINT64_C(151936) * 2048 * 2;
-    Plan plan = make(1, 3, 1, 1);
+    Plan plan = hand_plan(1, 3, 1, 1);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     assert_int_equal(shards.stages[0].component_B[COMPONENT_EMBEDDING], table_B);
     assert_int_equal(shards.stages[0].component_B[COMPONENT_HEAD], 0);
@@ -124,7 +109,7 @@ static void test_shard_tables_are_on_the_outer_stages(void **state) {
     shard_weights(&plan, 0, &arch, &arena, &shards);
     assert_int_equal(shards.stages[2].component_B[COMPONENT_EMBEDDING], table_B);
     assert_int_equal(shards.total_B, untied_B);
-    plan = make(1, 1, 1, 1);
+    plan = hand_plan(1, 1, 1, 1);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     assert_int_equal(shards.total_B, untied_B - table_B);
     arena_free(&arena);
@@ -211,7 +196,7 @@ static void test_shard_sums_over_ranks_of_many_plans(void **state) {
             uint32_t pp = 1 + (uint32_t)rng_below(&rng, 8), ranks = tp * dp;
             uint32_t ep = 1 + (uint32_t)rng_below(&rng, ranks);
             if (ranks % ep != 0) continue;
-            Plan plan = make(tp, pp, dp, ep);
+            Plan plan = hand_plan(tp, pp, dp, ep);
             Err err = {0};
             assert_true(++tried < 100000);
             if (!plan_legal(&plan, &arch, &err)) continue;
@@ -233,11 +218,11 @@ static void test_shard_qwen3_30b_as_logged(void **state) {
     Arena arena = {0};
     ShardSummary shards;
     hand_arch_qwen3_30b(&arch);
-    Plan plan = make(4, 1, 1, 1);
+    Plan plan = hand_plan(4, 1, 1, 1);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     check_close((double)shards.largest_B / GIB, 14.235, 5e-5);
     check_close((double)shards.largest_B / GIB, 14.2474, 1e-3);
-    plan = make(1, 1, 4, 4);
+    plan = hand_plan(1, 1, 4, 4);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     check_close((double)shards.largest_B / GIB, 16.371, 5e-5);
     check_close((double)shards.largest_B / GIB, 16.39, 2e-3);
@@ -259,7 +244,7 @@ static void test_shard_deepseek_r1_as_logged(void **state) {
     Arena arena = {0};
     ShardSummary shards;
     load("scenarios/models/deepseek-r1.json", &arch);
-    Plan plan = make(8, 1, 1, 8);
+    Plan plan = hand_plan(8, 1, 1, 8);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     check_close((double)shards.largest_B / GIB, 79.29, 1e-4);
     check_close((double)shards.largest_B / GIB, 79.41, 2e-3);
@@ -276,12 +261,12 @@ static void test_shard_kimi_k3_as_computed(void **state) {
     Arena arena = {0};
     ShardSummary shards;
     load("scenarios/models/kimi-k3.json", &arch);
-    Plan plan = make(8, 1, 1, 8);
+    Plan plan = hand_plan(8, 1, 1, 8);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     check_close((double)shards.largest_B / GIB, 191.0, 2e-4);
     check_close((double)shards.largest_B / 1e9, 205.1, 3e-4);
     check_close((double)shards.stages[0].replicated_B / 1e9, 11.5, 1e-3);
-    plan = make(1, 1, 1, 1);
+    plan = hand_plan(1, 1, 1, 1);
     shard_weights(&plan, 0, &arch, &arena, &shards);
     assert_int_equal(shards.total_B + arch.totals.component_B[COMPONENT_VISION], 1560860324864);
     arena_free(&arena);

@@ -5,30 +5,15 @@
 #include "model/plan/load.h"
 #include "model/plan/lower.h"
 #include "sim/search/space.h"
+#include "tests/plan/hand_plan.h"
 #include "tests/sim/small_machine.h"
 
 #define PS 1e-12
 
 // tp x pp x dp on one replica; all experts of a stage spread over its ranks.
 static Plan make_plan(uint32_t tp, uint32_t pp, uint32_t dp) {
-    Plan plan = {.pool_count = 1};
-    plan.pools[0] = (Pool){.kind = POOL_UNIFIED,
-                           .tp = tp,
-                           .pp = pp,
-                           .dp = dp,
-                           .ep = tp * dp,
-                           .moe_tp = 1,
-                           .cp = 1,
-                           .replicas = 1,
-                           .micro_batches = pp,
-                           .moe_comm = dp > 1 ? MOE_COMM_ALL_TO_ALL : MOE_COMM_NONE,
-                           .all_reduce = ALGORITHM_DIRECT,
-                           .all_to_all = ALGORITHM_DIRECT,
-                           .all_gather = ALGORITHM_DIRECT,
-                           .reduce_scatter = ALGORITHM_DIRECT,
-                           .kv_format = NUMFMT_BF16,
-                           .activation_format = NUMFMT_BF16,
-                           .dispatch_format = NUMFMT_BF16};
+    Plan plan = hand_plan(tp, pp, dp, tp * dp);
+    plan.pools[0].dispatch_format = NUMFMT_BF16;
     return plan;
 }
 
@@ -124,6 +109,30 @@ static void test_evaluate_counts_real_requests_and_all_gpus(void **state) {
     check_close(e.usd_per_mtok, 0.002 / e.output_tok_s * 1e6, 1e-12);
     evaluate_free(&e);
     evaluate_free(&f);
+    small_machine_close(&machine);
+}
+
+static uint32_t largest_of(const EvaluateParts *parts) {
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < EVALUATE_PARTS; i++)
+        if (parts->part_s[i] > parts->part_s[largest]) largest = i;
+    return largest;
+}
+
+// Plans are ordered by the cycle, and so is the bottleneck of the cycle: with 32 Ki tokens in and 2
+// out there is one decode step, which memory governs, behind 32 prompts that are arithmetic.
+static void test_evaluate_bottleneck_is_of_the_cycle(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    machine.scenario.isl = 32768;
+    machine.scenario.osl = 2;
+    Plan plan = make_plan(4, 1, 1);
+    Evaluation e = evaluate(&machine, &plan);
+    assert_int_equal(largest_of(&e.decode), CALIB_MEMORY);
+    assert_int_equal(e.bottleneck, largest_of(&e.cycle));
+    assert_int_not_equal(e.bottleneck, CALIB_MEMORY);
+    evaluate_free(&e);
     small_machine_close(&machine);
 }
 
@@ -263,6 +272,7 @@ int main(void) {
         cmocka_unit_test(test_evaluate_draws_scale_each_part_and_the_waiting),
         cmocka_unit_test(test_evaluate_bounds_and_parts),
         cmocka_unit_test(test_evaluate_counts_real_requests_and_all_gpus),
+        cmocka_unit_test(test_evaluate_bottleneck_is_of_the_cycle),
         cmocka_unit_test(test_evaluate_takes_the_steady_step),
         cmocka_unit_test(test_evaluate_interpolates_between_chunks),
         cmocka_unit_test(test_evaluate_packs_short_prompts),

@@ -51,7 +51,6 @@ static void test_rank_orders_by_throughput_per_gpu(void **state) {
     uint32_t last = ranking.row_count - 1;
     assert_true(ranking.median_tok_s_per_gpu <= ranking.rows[0].evaluation.tok_s_per_gpu);
     assert_true(ranking.median_tok_s_per_gpu >= ranking.rows[last].evaluation.tok_s_per_gpu);
-    assert_true(ranking.weakest_tok_s_per_gpu == ranking.rows[last].evaluation.tok_s_per_gpu);
     rank_free(&ranking);
     small_machine_close(&machine);
 }

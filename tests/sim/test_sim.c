@@ -122,6 +122,34 @@ static void test_sim_streams_overlap(void **state) {
     arena_free(&arena);
 }
 
+// An all-to-all of 8 B over two nodes: next to nothing moves, so its 11.8 us are the software step
+// over the network (10 us) and the longest path (1.8 us), not the bandwidth of the NIC, although
+// transfers inside the node begin and end earlier (1 us + 0.5 us).
+static void test_sim_latency_is_not_bandwidth(void **state) {
+    (void)state;
+    Arena arena = {0};
+    SimMachine bench;
+    Schedule schedule = {0};
+    sim_machine_open(&bench, sim_machine_rails(&arena, 1, 2, 4, 4));
+    bench.calib.values[CALIB_NVLINK_STEP].value = 1e-6;
+    bench.calib.values[CALIB_NET_STEP].value = 10e-6;
+    Collect collect = {COLLECTIVE_ALL_TO_ALL, ALGORITHM_DIRECT, 8, 8, 1, 1};
+    sim_machine_collect(&schedule, 8, &collect);
+    Timeline timeline = {0};
+    sim_machine_run(&bench, &schedule, SIM_FOLDED, &timeline);
+    assert_int_equal(timeline.share.param_ps[CALIB_NET_STEP], 10 * PS_PER_US);
+    assert_int_equal(timeline.share.latency_ps, 1800 * PS_PER_NS);
+    assert_int_equal(timeline.share.param_ps[CALIB_NVLINK_STEP], 0);
+    Time moving = timeline.end_ps - 11800 * PS_PER_NS;
+    assert_int_equal(timeline.share.param_ps[CALIB_IB], moving);
+    // 4 transfers of 1 B over 50 GB/s: 80 ps, and rounding of a rate
+    assert_true(moving >= 60 && moving <= 81);
+    timeline_free(&timeline);
+    schedule_free(&schedule);
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
 static void add_send(Schedule *schedule, OpKind kind, RoleId peer, uint32_t channel, uint32_t lag,
                      const char *name) {
     schedule_add_op(schedule, &(Op){.kind = kind,
@@ -218,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_sim_two_shot_all_reduce),
         cmocka_unit_test(test_sim_rails_are_bound_by_the_nic),
         cmocka_unit_test(test_sim_streams_overlap),
+        cmocka_unit_test(test_sim_latency_is_not_bandwidth),
         cmocka_unit_test(test_sim_pipeline_round),
         cmocka_unit_test(test_sim_submissions_share_links),
     };

@@ -42,11 +42,19 @@ static void build_random(Schedule *schedule, Rng *rng, uint32_t ranks, const uin
     schedule_finish(schedule);
 }
 
+static void check_share(const Timeline *timeline) {
+    Time sum = timeline->share.wait_ps + timeline->share.latency_ps;
+    for (uint32_t p = 0; p < CALIB_COUNT; p++) sum += timeline->share.param_ps[p];
+    assert_int_equal(sum, timeline->end_ps);
+}
+
 static void compare_forms(SimMachine *bench, const Schedule *schedule) {
     Timeline folded = {0}, expanded = {0};
     sim_machine_run(bench, schedule, SIM_FOLDED, &folded);
     sim_machine_run(bench, schedule, SIM_EXPANDED, &expanded);
     assert_int_equal(folded.end_ps, expanded.end_ps);
+    check_share(&folded);
+    check_share(&expanded);
     for (OpId op = 0; op < schedule->op_count; op++) {
         assert_int_equal(folded.totals[op].busy_ps, expanded.totals[op].busy_ps);
         assert_int_equal(folded.totals[op].exposed_ps, expanded.totals[op].exposed_ps);
@@ -111,8 +119,9 @@ static void test_sim_folded_equals_expanded_on_random_rails(void **state) {
 
 // Experts that do not divide: `large` ranks of each group of n hold one more. Dispatch goes by
 // destination, combine by source.
-static void build_experts(Schedule *schedule, Rng *rng, uint32_t n, uint32_t groups) {
-    uint32_t large = 1 + (uint32_t)rng_below(rng, n - 1), base = 1 + (uint32_t)rng_below(rng, 12);
+static void build_experts(Schedule *schedule, Rng *rng, uint32_t n, uint32_t groups,
+                          uint32_t large) {
+    uint32_t base = 1 + (uint32_t)rng_below(rng, 12);
     uint32_t total = n * base + large;
     schedule_init(schedule, "experts", n * groups);
     RoleId roles[] = {
@@ -148,9 +157,10 @@ static void build_experts(Schedule *schedule, Rng *rng, uint32_t n, uint32_t gro
     schedule_finish(schedule);
 }
 
-static void compare_experts(SimMachine *bench, Rng *rng, uint32_t n, uint32_t groups) {
+static void compare_experts(SimMachine *bench, Rng *rng, uint32_t n, uint32_t groups,
+                            uint32_t large) {
     Schedule schedule = {0};
-    build_experts(&schedule, rng, n, groups);
+    build_experts(&schedule, rng, n, groups, large);
     Timeline folded = {0}, expanded = {0};
     sim_machine_run(bench, &schedule, SIM_FOLDED, &folded);
     sim_machine_run(bench, &schedule, SIM_EXPANDED, &expanded);
@@ -175,7 +185,7 @@ static void test_sim_folded_equals_expanded_with_uneven_experts(void **state) {
         SimMachine bench;
         uint32_t n = 2 + (uint32_t)rng_below(&rng, 7), groups = 1 + (uint32_t)rng_below(&rng, 2);
         sim_machine_open(&bench, sim_machine_switch(&arena, n * groups, 2, "41 GB/s"));
-        compare_experts(&bench, &rng, n, groups);
+        compare_experts(&bench, &rng, n, groups, 1 + (uint32_t)rng_below(&rng, n - 1));
         sim_machine_close(&bench);
         arena_free(&arena);
     }
@@ -192,7 +202,27 @@ static void test_sim_folded_equals_expanded_with_uneven_experts_in_racks(void **
         uint32_t racks = 1 + (uint32_t)rng_below(&rng, 3), trays = 2 + (uint32_t)rng_below(&rng, 3);
         sim_machine_open(&bench, sim_machine_racks(&arena, racks, trays));
         assert_int_equal(bench.fabric.domain_size, 2 * trays);
-        compare_experts(&bench, &rng, 2 * trays, racks);
+        compare_experts(&bench, &rng, 2 * trays, racks,
+                        1 + (uint32_t)rng_below(&rng, 2 * trays - 1));
+        sim_machine_close(&bench);
+        arena_free(&arena);
+    }
+}
+
+// Groups over several nodes, the border between more and fewer experts on a node: each role has
+// nodes of its own.
+static void test_sim_folded_equals_expanded_with_uneven_experts_by_node(void **state) {
+    (void)state;
+    Rng rng;
+    rng_seed(&rng, 9);
+    for (uint32_t trial = 0; trial < 40; trial++) {
+        Arena arena = {0};
+        SimMachine bench;
+        uint32_t nodes = 2 + (uint32_t)rng_below(&rng, 3),
+                 groups = 1 + (uint32_t)rng_below(&rng, 2);
+        uint32_t large = 4 * (1 + (uint32_t)rng_below(&rng, nodes - 1));
+        sim_machine_open(&bench, sim_machine_rails(&arena, groups, nodes, 4, 2));
+        compare_experts(&bench, &rng, 4 * nodes, groups, large);
         sim_machine_close(&bench);
         arena_free(&arena);
     }
@@ -319,6 +349,7 @@ int main(void) {
         cmocka_unit_test(test_sim_folded_equals_expanded_on_random_rails),
         cmocka_unit_test(test_sim_folded_equals_expanded_with_uneven_experts),
         cmocka_unit_test(test_sim_folded_equals_expanded_with_uneven_experts_in_racks),
+        cmocka_unit_test(test_sim_folded_equals_expanded_with_uneven_experts_by_node),
         cmocka_unit_test(test_sim_folded_equals_expanded_on_random_racks),
         cmocka_unit_test(test_sim_folded_equals_expanded_with_stages_and_replicas),
         cmocka_unit_test(test_sim_uneven_groups_are_expanded),

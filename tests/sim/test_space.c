@@ -2,28 +2,8 @@
 #include "tests/check.h"
 
 #include "sim/search/space.h"
+#include "tests/machine/machine.h"
 #include "tests/plan/hand_arch.h"
-
-// A machine from a one-line description, with what it borrows.
-typedef struct Machine {
-    DeviceCatalogue catalogue;
-    Topology topology;
-    Fabric fabric;
-} Machine;
-
-static void open_machine(const char *spec, Machine *out) {
-    Err err = {0};
-    *out = (Machine){0};
-    check_ok(device_load(&out->catalogue, &err), &err);
-    check_ok(topology_load(spec, &out->topology, &err), &err);
-    check_ok(fabric_build(&out->topology, &out->catalogue, &out->fabric, &err), &err);
-}
-
-static void close_machine(Machine *machine) {
-    fabric_free(&machine->fabric);
-    topology_free(&machine->topology);
-    device_free(&machine->catalogue);
-}
 
 static Scenario workload(uint64_t isl, uint64_t osl, uint64_t concurrency) {
     Scenario scenario;
@@ -39,11 +19,11 @@ static Space build(const char *spec, void (*model)(Arch *), const Scenario *scen
     Arch arch;
     Space space = {0};
     Err err = {0};
-    open_machine(spec, &machine);
+    machine_open(&machine, spec);
     model(&arch);
     check_ok(space_build(&machine.fabric, &arch, scenario, &space, &err), &err);
     arch_free(&arch);
-    close_machine(&machine);
+    machine_close(&machine);
     return space;
 }
 
@@ -90,6 +70,20 @@ static void test_space_reject_keeps_the_nearest_miss(void **state) {
     space_free(&space);
 }
 
+// A row of 5 counts five times; its nearest replaces one that is further off.
+static void test_space_reject_row_counts_all_of_it(void **state) {
+    (void)state;
+    Space space = {0};
+    Plan plan = {.pool_count = 1};
+    LedgerRow row = {LEDGER_SKIPPED, "idle", 5, 0.3, plan, "by 0.3"};
+    space_reject(&space, LEDGER_SKIPPED, "idle", 0.4, &plan, "by 0.4");
+    space_reject_row(&space, &row);
+    assert_int_equal(space.ledger_count, 1);
+    assert_int_equal(space.ledger[0].count, 6);
+    assert_string_equal(space.ledger[0].nearest_text, "by 0.3");
+    space_free(&space);
+}
+
 // Kinds in their order, the most frequent reason of a kind first; the nearest of a kind may be in a
 // rarer row.
 static void test_space_ledger_is_ordered(void **state) {
@@ -120,6 +114,7 @@ static void check_candidate(const Candidate *candidate, const Arch *arch, const 
     assert_true(candidate->memory.term_B[MEMORY_BUFFERS] > 0);
     assert_true(pool_ranks(pool) <= fabric->gpu_count);
     assert_true(fabric->gpu_count - pool_ranks(pool) < pool_replica_ranks(pool));
+    assert_true(4 * pool_ranks(pool) >= 3 * fabric->gpu_count);
     uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
     assert_true(candidate->sequences * slots >= concurrency);
     assert_true((candidate->sequences - 1) * slots < concurrency);
@@ -127,8 +122,8 @@ static void check_candidate(const Candidate *candidate, const Arch *arch, const 
 }
 
 // Kimi-K3's shape on one rack: considered plans are candidates or counted, none twice; each
-// candidate is legal, fits, fills the machine, and holds the concurrency without a sequence too
-// many.
+// candidate is legal, fits, fills the machine but for a quarter at most, leaves no room for another
+// replica, and holds the concurrency without a sequence too many.
 static void test_space_accounts_for_every_plan(void **state) {
     (void)state;
     Machine machine;
@@ -136,7 +131,7 @@ static void test_space_accounts_for_every_plan(void **state) {
     Space space = {0};
     Err err = {0};
     Scenario scenario = workload(4096, 1024, 1024);
-    open_machine("nvl72", &machine);
+    machine_open(&machine, "nvl72");
     hand_arch_kimi_small(&arch);
     check_ok(space_build(&machine.fabric, &arch, &scenario, &space, &err), &err);
     uint32_t counted = space.candidate_count;
@@ -155,7 +150,7 @@ static void test_space_accounts_for_every_plan(void **state) {
     }
     space_free(&space);
     arch_free(&arch);
-    close_machine(&machine);
+    machine_close(&machine);
 }
 
 static void test_space_is_the_same_twice(void **state) {
@@ -187,12 +182,86 @@ static void test_space_has_the_usual_plans(void **state) {
     space_free(&space);
 }
 
+// ---- What is tried.
+
+// DeepSeek-V3 on 72 GPUs of one domain. Stages of 64 leave 8 idle and divide 256 experts; those of
+// 63 and 71 divide neither 72 nor 256, and 71 is nearest to the 72 that one replica could have.
+// Depth 16 is a power of two: 16 stages of 4 on 64 GPUs.
+static void test_space_tries_widths_that_match(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("nvl72", hand_arch_deepseek_v3, &scenario);
+    find_plan(&space, "TP1 PP1 DP72 EP72 x1");
+    find_plan(&space, "TP1 PP1 DP64 EP64 x1");
+    find_plan(&space, "TP1 PP1 DP36 EP36 x2");
+    find_plan(&space, "TP4 PP16 DP1 EP4 x1");
+    assert_true(is_absent(&space, "TP1 PP1 DP63 EP63 x1"));
+    assert_true(is_absent(&space, "TP1 PP1 DP71 EP71 x1"));
+    const LedgerRow *row = find_row(&space, LEDGER_SKIPPED,
+                                    "dp is not the widest and matches neither domains nor experts");
+    assert_string_equal(row->nearest_text, "dp 71, where 1 replica could have dp 72: stages of 71 "
+                                           "ranks match neither domains nor experts");
+    space_free(&space);
+}
+
+// 12 nodes: 3 stages of 4 nodes, or of 3 nodes with a quarter idle; not 4 replicas of 3 stages of a
+// node each.
+static void test_space_tries_odd_depths_for_one_replica(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100:12", hand_arch_deepseek_v3, &scenario);
+    find_plan(&space, "TP8 PP3 DP4 EP32 x1");
+    find_plan(&space, "TP8 PP3 DP3 EP24 x1");
+    find_plan(&space, "TP8 PP4 DP1 EP8 x3");
+    assert_true(is_absent(&space, "TP8 PP3 DP1 EP8 x4"));
+    find_row(&space, LEDGER_SKIPPED,
+             "pp is no power of two (tried for one replica of whole domains only)");
+    space_free(&space);
+}
+
+// The same plan on at least as many replicas.
+static bool has_as_many(const Space *space, const Pool *less) {
+    for (uint32_t i = 0; i < space->candidate_count; i++) {
+        const Pool *pool = &space->candidates[i].plan.pools[0];
+        if (pool->tp == less->tp && pool->pp == less->pp && pool->dp == less->dp &&
+            pool->ep == less->ep && pool->moe_comm == less->moe_comm)
+            return pool->replicas >= less->replicas;
+    }
+    return false;
+}
+
+// A plan of n - 1 nodes that takes at least three quarters of n nodes is a candidate there too: one
+// more node is never worse. The machine of 9 nodes has 64 / 72 = 89 % of it in the plans that fill
+// 8 nodes; the one of 2 nodes has 50 % in those of one node, which it need not have.
+static void test_space_one_more_node_takes_away_no_plan(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 1024);
+    Space fewer = build("hgx-h100:2", hand_arch_deepseek_v3, &scenario);
+    uint32_t compared = 0;
+    for (uint32_t nodes = 3; nodes <= 20; nodes++) {
+        char spec[32];
+        assert_true(snprintf(spec, sizeof spec, "hgx-h100:%u", nodes) > 0);
+        Space space = build(spec, hand_arch_deepseek_v3, &scenario);
+        for (uint32_t i = 0; i < fewer.candidate_count; i++) {
+            const Pool *pool = &fewer.candidates[i].plan.pools[0];
+            if (4 * pool_ranks(pool) < 3 * 8 * nodes) continue;
+            char text[PLAN_TEXT_MAX];
+            if (!has_as_many(&space, pool))
+                fail_msg("%s lacks %s", spec, plan_label(&fewer.candidates[i].plan, text));
+            compared++;
+        }
+        space_free(&fewer);
+        fewer = space;
+    }
+    assert_true(compared > 1000);
+    space_free(&fewer);
+}
+
 // ---- Reasons.
 
 // DeepSeek-V3 in FP8 without scales: 672.99 GB, of which every rank holds 1.136 GB in full (q_a,
 // kv_a, router, norm). TP 8: 672.99 + 7 x 1.136 = 681 GB in all, (672.99 - 1.14) / 8 + 1.14 = 85.1
-// GB each; with 0.59 GB of reserve that is 13.7 GB more than 0.9 x 80 GB. No other plan comes
-// nearer.
+// GB each; 85.1 + 0.591 of reserve - 0.9 x 80 = 13.7 GB too much. No other plan comes nearer.
 static void test_space_says_how_far_the_nearest_misses(void **state) {
     (void)state;
     Scenario scenario = workload(1024, 1024, 8);
@@ -201,8 +270,8 @@ static void test_space_says_how_far_the_nearest_misses(void **state) {
     const LedgerRow *row = find_row(&space, LEDGER_NOT_FIT, "weights exceed the memory of a GPU");
     assert_ptr_equal(row, space_nearest(&space, LEDGER_NOT_FIT));
     assert_string_equal(row->nearest_text,
-                        "weights 681 GB over 8 GPUs: 85.1 GB on the fullest exceed the usable "
-                        "72.0 GB by 13.7 GB per GPU");
+                        "weights 681 GB over 8 GPUs: 85.1 GB and 591 MB of engine reserve on the "
+                        "fullest exceed the usable 72.0 GB by 13.7 GB per GPU");
     space_free(&space);
 }
 
@@ -225,7 +294,7 @@ static void test_space_aligns_groups_with_nodes(void **state) {
     (void)state;
     Scenario scenario = workload(1024, 1024, 64);
     Space space = build("hgx-h100:2", hand_arch_qwen3_30b, &scenario);
-    find_row(&space, LEDGER_NO_DATA, "ranks straddle nodes unevenly: not folded yet");
+    find_row(&space, LEDGER_NO_DATA, "ranks straddle nodes unevenly: cannot be priced yet");
     for (uint32_t i = 0; i < space.candidate_count; i++) {
         const Pool *pool = &space.candidates[i].plan.pools[0];
         const uint32_t sizes[] = {pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool)};
@@ -234,8 +303,10 @@ static void test_space_aligns_groups_with_nodes(void **state) {
     space_free(&space);
 }
 
-// 896 experts on 72 ranks of one rack are kept (13 or 12 each); on 144 ranks of two racks they are
-// not folded yet.
+static const char uneven[] = "uneven experts across scale-up domains: cannot be priced yet";
+
+// 896 experts on 72 ranks of one rack are kept (13 or 12 each); on 144 ranks of two racks, 896 - 6
+// x 144 = 32 hold one more, which is no whole rack.
 static void test_space_keeps_uneven_experts_in_one_domain(void **state) {
     (void)state;
     Scenario scenario = workload(4096, 1024, 1024);
@@ -244,9 +315,36 @@ static void test_space_keeps_uneven_experts_in_one_domain(void **state) {
     Space two = build("nvl72:2", hand_arch_kimi_small, &scenario);
     assert_true(is_absent(&two, "TP4 PP1 DP36 EP144 x1"));
     find_plan(&two, "TP4 PP1 DP18 EP72 x2");
-    find_row(&two, LEDGER_NO_DATA, "uneven experts across scale-up domains: not folded yet");
+    const LedgerRow *row = find_row(&two, LEDGER_NO_DATA, uneven);
+    assert_string_equal(row->nearest_text, "32 of 144 ranks hold one of 896 experts more than the "
+                                           "others, no whole blocks of 72 GPUs");
     space_free(&one);
     space_free(&two);
+}
+
+// 256 - 3 x 72 = 40 of 72 ranks hold one expert more: 5 of 9 nodes.
+static void test_space_keeps_uneven_experts_that_fill_nodes(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Space space = build("hgx-h100:9", hand_arch_deepseek_v3, &scenario);
+    find_plan(&space, "TP1 PP1 DP72 EP72 x1");
+    find_plan(&space, "TP8 PP1 DP9 EP72 x1");
+    space_free(&space);
+}
+
+// 2 units of 20 nodes. 896 - 2 x 320 = 256 of 320 ranks hold one expert more: 32 nodes, one unit
+// and a part of the other. On half of the machine, 896 - 5 x 160 = 96 of 160: 12 nodes of each
+// unit.
+static void test_space_refuses_uneven_experts_that_cut_units(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 1024);
+    Space space = build("hgx-h100:40", hand_arch_kimi_small, &scenario);
+    find_plan(&space, "TP1 PP1 DP160 EP160 x2");
+    assert_true(is_absent(&space, "TP1 PP1 DP320 EP320 x1"));
+    const LedgerRow *row = find_row(&space, LEDGER_NO_DATA, uneven);
+    assert_string_equal(row->nearest_text, "256 of 320 ranks hold one of 896 experts more than the "
+                                           "others, no whole blocks of 160 GPUs");
+    space_free(&space);
 }
 
 // Gathering sends every token to every rank: only inside a scale-up domain.
@@ -298,8 +396,9 @@ static void test_space_notes_idle_attention_ranks(void **state) {
 }
 
 // 8,000 requests of 32,768 tokens on 8 GPUs. The nearest plan is a pipeline of two stages with TP
-// 4: 24 layers x 2 x 1 head x 128 x 2 bytes x 32,768 tokens x 8,000 = 3.22 TB. Terms besides:
-// weights and reserve (buffers are looked at only when the rest fits).
+// 4: 24 layers x 2 x 1 head x 128 x 2 bytes x 32,768 tokens x 8,000 = 3.22 TB; with an eighth
+// of 61.1 GB of weights and the reserve, 3,220 + 7.64 + 0.591 - 72.0 = 3,160 GB too much (buffers
+// are looked at only when the rest fits).
 static void test_space_cache_that_does_not_fit(void **state) {
     (void)state;
     Scenario scenario = workload(32000, 768, 8000);
@@ -307,8 +406,8 @@ static void test_space_cache_that_does_not_fit(void **state) {
     const LedgerRow *row = find_row(&space, LEDGER_NOT_FIT,
                                     "the cache of the concurrency does not fit beside the weights");
     assert_string_equal(row->nearest_text,
-                        "kv cache 3.22 TB and 2 more terms exceed the usable 72.0 GB by 3.16 TB; "
-                        "largest: kv cache; 158 of 8000 sequences per rank would fit");
+                        "weights 7.64 GB, kv cache 3.22 TB and engine reserve 591 MB exceed the "
+                        "usable 72.0 GB by 3.16 TB; 158 of 8000 sequences per rank would fit");
     assert_int_equal(space.candidate_count, 0);
     space_free(&space);
 }
@@ -316,14 +415,20 @@ static void test_space_cache_that_does_not_fit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_space_reject_keeps_the_nearest_miss),
+        cmocka_unit_test(test_space_reject_row_counts_all_of_it),
         cmocka_unit_test(test_space_ledger_is_ordered),
         cmocka_unit_test(test_space_accounts_for_every_plan),
         cmocka_unit_test(test_space_is_the_same_twice),
         cmocka_unit_test(test_space_has_the_usual_plans),
+        cmocka_unit_test(test_space_tries_widths_that_match),
+        cmocka_unit_test(test_space_tries_odd_depths_for_one_replica),
+        cmocka_unit_test(test_space_one_more_node_takes_away_no_plan),
         cmocka_unit_test(test_space_says_how_far_the_nearest_misses),
         cmocka_unit_test(test_space_keeps_tp_inside_a_domain),
         cmocka_unit_test(test_space_aligns_groups_with_nodes),
         cmocka_unit_test(test_space_keeps_uneven_experts_in_one_domain),
+        cmocka_unit_test(test_space_keeps_uneven_experts_that_fill_nodes),
+        cmocka_unit_test(test_space_refuses_uneven_experts_that_cut_units),
         cmocka_unit_test(test_space_gathers_inside_a_domain),
         cmocka_unit_test(test_space_engines_hold_whole_experts_for_all_to_all),
         cmocka_unit_test(test_space_notes_idle_attention_ranks),

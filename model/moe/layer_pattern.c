@@ -2,7 +2,7 @@
 //
 // Invariant: on success each layer has exactly one kind of attention and one kind of feed-forward
 // block.
-#include "model/moe/pattern.h"
+#include "model/moe/layer_pattern.h"
 
 #include <string.h>
 
@@ -139,11 +139,11 @@ static bool check_covered(const Reader *reader, PartScope scope, const uint8_t *
     return true;
 }
 
-bool pattern_read(Reader *reader, Pattern *out, Err *err) {
+bool layer_pattern_read(Reader *reader, LayerPattern *out, Err *err) {
     uint32_t layers = (uint32_t)dim_get(&reader->dims, DIM_LAYERS);
-    Pattern pattern = {.attention = arena_alloc(reader->arena, layers, 1),
-                       .mlp = arena_alloc(reader->arena, layers, 1),
-                       .layers = layers};
+    LayerPattern pattern = {.attention = arena_alloc(reader->arena, layers, 1),
+                            .mlp = arena_alloc(reader->arena, layers, 1),
+                            .layers = layers};
     memset(pattern.attention, UNSET, layers);
     memset(pattern.mlp, UNSET, layers);
     for (uint32_t i = 0; i < FAMILY_PATTERN_MAX; i++) {

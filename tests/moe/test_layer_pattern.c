@@ -3,7 +3,7 @@
 
 #include "model/moe/parts_attention.h"
 #include "model/moe/parts_mlp.h"
-#include "model/moe/pattern.h"
+#include "model/moe/layer_pattern.h"
 
 // All layers have GQA, except those that `rule` gives MLA; all are dense.
 static Family family_with(PatternRule rule) {
@@ -17,13 +17,13 @@ static Family family_with(PatternRule rule) {
 // The kinds of four layers as letters: g for GQA, m for MLA. False with a message.
 static bool pattern_of(const Family *family, const char *config, char *out, Err *err) {
     Arena arena = {0};
-    Pattern pattern;
+    LayerPattern pattern;
     Reader reader = {.arena = &arena, .name = "c", .family = family};
     check_ok(json_parse("c", config, strlen(config), &reader.doc, err), err);
     reader.root = reader.text = json_root(&reader.doc);
     dim_set(&reader.dims, DIM_LAYERS, 4);
     dim_set(&reader.dims, DIM_MOE_PERIOD, 2);
-    bool good = pattern_read(&reader, &pattern, err);
+    bool good = layer_pattern_read(&reader, &pattern, err);
     for (uint32_t i = 0; good && i < 4; i++)
         out[i] = family->parts[pattern.attention[i]] == &parts_attention_mla ? 'm' : 'g';
     out[4] = '\0';
@@ -51,7 +51,7 @@ static void check_refused(PatternRule rule, const char *config, const char *mess
 }
 
 // Every second layer, counted from 1: layers 1 and 3 from 0.
-static void test_pattern_by_period(void **state) {
+static void test_layer_pattern_by_period(void **state) {
     (void)state;
     PatternRule rule = {.kind = PATTERN_PERIOD, .dim = DIM_MOE_PERIOD, .base = 1};
     check_pattern(rule, "{}", "gmgm");
@@ -62,7 +62,7 @@ static void test_pattern_by_period(void **state) {
     check_pattern(rule, "{}", "mmgg");
 }
 
-static void test_pattern_by_list(void **state) {
+static void test_layer_pattern_by_list(void **state) {
     (void)state;
     PatternRule rule = {.kind = PATTERN_LIST, .path = "a.full"};
     check_pattern(rule, "{\"a\": {\"full\": [0, 3]}}", "mggm");
@@ -72,7 +72,7 @@ static void test_pattern_by_list(void **state) {
 }
 
 // A list of 0 and 1, or a plain number, which other rules read.
-static void test_pattern_by_flags(void **state) {
+static void test_layer_pattern_by_flags(void **state) {
     (void)state;
     PatternRule rule = {.kind = PATTERN_FLAGS, .path = "freq", .base = 1};
     check_pattern(rule, "{\"freq\": [0, 1, 1, 0]}", "gmmg");
@@ -80,14 +80,14 @@ static void test_pattern_by_flags(void **state) {
     check_refused(rule, "{\"freq\": [0, 1]}", "c:1:10: freq: 2 entries for 4 layers");
 }
 
-static void test_pattern_by_names(void **state) {
+static void test_layer_pattern_by_names(void **state) {
     (void)state;
     PatternRule rule = {.kind = PATTERN_NAMES, .path = "types", .text = "full"};
     check_pattern(rule, "{\"types\": [\"full\", \"linear\", \"linear\", \"full\"]}", "mggm");
     check_refused(rule, "{\"types\": 4}", "c:1:11: types: expected an array of names");
 }
 
-static void test_pattern_by_letters(void **state) {
+static void test_layer_pattern_by_letters(void **state) {
     (void)state;
     PatternRule rule = {.kind = PATTERN_LETTERS, .path = "p", .text = "*"};
     check_pattern(rule, "{\"p\": \"M*M*\"}", "gmgm");
@@ -95,14 +95,14 @@ static void test_pattern_by_letters(void **state) {
 }
 
 // An exclusive rule finds each layer without a kind, or refuses.
-static void test_pattern_refuses_a_second_kind(void **state) {
+static void test_layer_pattern_refuses_a_second_kind(void **state) {
     (void)state;
     PatternRule rule = {.kind = PATTERN_LIST, .path = "full"};
     check_refused(rule, "{\"full\": [2]}", "c:1:11: full[0]: layer 2 is already of kind gqa");
     check_refused(rule, "{}", "c:1:1: missing \"full\"");
 }
 
-static void test_pattern_refuses_a_gap(void **state) {
+static void test_layer_pattern_refuses_a_gap(void **state) {
     (void)state;
     Err err = {0};
     char got[5];
@@ -115,13 +115,13 @@ static void test_pattern_refuses_a_gap(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern_by_period),
-        cmocka_unit_test(test_pattern_by_list),
-        cmocka_unit_test(test_pattern_by_flags),
-        cmocka_unit_test(test_pattern_by_names),
-        cmocka_unit_test(test_pattern_by_letters),
-        cmocka_unit_test(test_pattern_refuses_a_second_kind),
-        cmocka_unit_test(test_pattern_refuses_a_gap),
+        cmocka_unit_test(test_layer_pattern_by_period),
+        cmocka_unit_test(test_layer_pattern_by_list),
+        cmocka_unit_test(test_layer_pattern_by_flags),
+        cmocka_unit_test(test_layer_pattern_by_names),
+        cmocka_unit_test(test_layer_pattern_by_letters),
+        cmocka_unit_test(test_layer_pattern_refuses_a_second_kind),
+        cmocka_unit_test(test_layer_pattern_refuses_a_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
