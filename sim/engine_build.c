@@ -20,8 +20,11 @@ static Price price_of(const Submission *submission, const PriceModel *model, con
         uint64_t part, whole;
         load_share(&submission->load, compute->moe_layer, compute->experts_total,
                    compute->first_expert, compute->experts, &part, &whole);
-        return price_grouped_gemm(model, wide_mul_div_up(m, part, whole), compute->experts,
-                                  compute->n, compute->k, compute->weight_format,
+        PriceRouted routed = {.m = wide_mul_div_up(m, part, whole),
+                              .experts = compute->experts,
+                              .all_pairs = m,
+                              .all_experts = compute->experts_total};
+        return price_grouped_gemm(model, &routed, compute->n, compute->k, compute->weight_format,
                                   compute->math_format);
     }
     case OP_ATTENTION:

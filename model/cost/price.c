@@ -171,19 +171,20 @@ Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, ui
     return assemble_gemm(model, &work);
 }
 
-// Expected number of experts that at least one of m pairs falls on.
-static double experts_hit(uint64_t m, uint64_t experts) {
-    double miss = 1 - 1 / (double)experts;
-    return (double)experts * (1 - num_pow_int(miss, m));
+// Expected number of experts that at least one pair falls on.
+static double experts_hit(const PriceRouted *routed) {
+    double miss = 1 - 1 / (double)routed->all_experts;
+    return (double)routed->experts * (1 - num_pow_int(miss, routed->all_pairs));
 }
 
-Price price_grouped_gemm(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n,
-                         uint64_t k, NumFmt weights, NumFmt math) {
+Price price_grouped_gemm(const PriceModel *model, const PriceRouted *routed, uint64_t n, uint64_t k,
+                         NumFmt weights, NumFmt math) {
     Work work = {.math = math};
-    if (m > 0 && experts > 0) {
+    uint64_t m = routed->m;
+    if (m > 0 && routed->experts > 0) {
         // rows and tiles of an expert that is hit grow with m, and so does the number hit: the
         // product is monotone
-        double hit = experts_hit(m, experts);
+        double hit = experts_hit(routed);
         uint64_t rows_each = round_up((double)m / hit), rows = tile_rows(rows_each);
         uint64_t row_tiles = round_up(hit * (double)wide_div_up_u64(rows_each, rows));
         work.flop = wide_mul_saturate(2, wide_mul_saturate(wide_mul_saturate(m, n), k));

@@ -32,11 +32,18 @@ typedef struct PriceModel {
 Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
                  NumFmt weights, NumFmt math);
 
-// `experts` experts on this device, `m` (token, expert) pairs over all of them; the number of
-// experts hit when `m` pairs fall on `experts` evenly at random is experts * (1 - (1 -
-// 1/experts)^m): only their weights are read, each padded to whole row tiles.
-Price price_grouped_gemm(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n,
-                         uint64_t k, NumFmt weights, NumFmt math);
+// Routed tokens on this device: `m` (token, expert) pairs for its `experts`, out of `all_pairs` on
+// the `all_experts` of the layer.
+typedef struct PriceRouted {
+    uint64_t m, experts;
+    uint64_t all_pairs, all_experts;
+} PriceRouted;
+
+// Experts of n x k each. When all pairs fall evenly at random, experts * (1 - (1 -
+// 1/all_experts)^all_pairs) of them are hit: only their weights are read, each padded to whole row
+// tiles.
+Price price_grouped_gemm(const PriceModel *model, const PriceRouted *routed, uint64_t n, uint64_t k,
+                         NumFmt weights, NumFmt math);
 
 // Attention and anything described by its flop and bytes.
 Price price_attention(const PriceModel *model, uint64_t flop, uint64_t bytes);

@@ -40,7 +40,8 @@ static PlaceFault check_idle(const Fabric *fabric, const Pool *pool, Err *text) 
 
 static PlaceFault check_depth(const Fabric *fabric, const Pool *pool, Err *text) {
     uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
-    if (space_place_is_power_of_two(pool->pp) || (ranks % domain == 0 && pool->replicas == 1)) return placed;
+    if (space_place_is_power_of_two(pool->pp) || (ranks % domain == 0 && pool->replicas == 1))
+        return placed;
     if (ranks % domain != 0)
         err_set(text,
                 "pp %" PRIu32 " with stages of %" PRIu32

@@ -94,6 +94,13 @@ static void test_price_gemm_computes_in_the_next_wider_format(void **state) {
     assert_int_equal(price_rate(&device, NUMFMT_F32, &used), 0);
 }
 
+// All experts of the layer on one device.
+static Price price_grouped(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n,
+                           uint64_t k, NumFmt weights, NumFmt math) {
+    PriceRouted routed = {m, experts, m, experts};
+    return price_grouped_gemm(model, &routed, n, k, weights, math);
+}
+
 // 4 experts, 2 pairs: 4 x (1 - (3/4)^2) = 1.75 experts are hit. Their weights: 1.75 x 2048 x 1024 x
 // 1 B = 3,670,016 B; activations 2 x 2 x (2048 + 1024) = 12,288 B. 2 / 1.75 = 1.14 rows each: one
 // row tile, 1.75 of them rounded up to 2, times 16 columns is 32 tiles; 3 units share each k: 1024
@@ -103,12 +110,26 @@ static void test_price_grouped_gemm_reads_only_the_experts_hit(void **state) {
     Device device = round_device();
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price price = price_grouped_gemm(&model, 2, 4, 2048, 1024, NUMFMT_FP8, NUMFMT_FP8);
+    Price price = price_grouped(&model, 2, 4, 2048, 1024, NUMFMT_FP8, NUMFMT_FP8);
     assert_int_equal(price.bytes, 3670016 + 12288);
     assert_int_equal(price.flop, UINT64_C(2) * 2 * 2048 * 1024);
     assert_int_equal(price.compute_ps, 560333);
     assert_int_equal(price.memory_ps, 4602880); // 3,682,304 B at 0.8 TB/s
     assert_int_equal(price.time_ps, 4602880 + 3 * US);
+}
+
+// 2 of 256 experts are here, and 64 tokens choose 8 each: 512 pairs, 4 of them here on average. An
+// expert is missed by all with probability (255/256)^512 = 0.13481, so 2 x 0.86519 = 1.73038 are
+// hit: x 1024 x 1024 B = 1,814,436.5 B (rounded up), and 2 x 4 x 2048 B of activations.
+static void test_price_grouped_gemm_counts_arrivals_of_the_whole_layer(void **state) {
+    (void)state;
+    Device device = round_device();
+    Calib calib = round_calib();
+    PriceModel model = {&device, &calib};
+    PriceRouted routed = {.m = 4, .experts = 2, .all_pairs = 512, .all_experts = 256};
+    Price price = price_grouped_gemm(&model, &routed, 1024, 1024, NUMFMT_FP8, NUMFMT_FP8);
+    double want_B = 2 * (1 - pow(255.0 / 256, 512)) * 1048576 + 16384;
+    assert_true(fabs((double)price.bytes - want_B) <= 1);
 }
 
 // 4000 pairs on 4 experts hit all of them, 1000 rows each: 8 tiles of 128 rows, so that 4096 rows
@@ -119,7 +140,7 @@ static void test_price_grouped_gemm_pads_rows_of_each_expert(void **state) {
     device.compute_units = 1;
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price price = price_grouped_gemm(&model, 4000, 4, 1024, 1024, NUMFMT_BF16, NUMFMT_BF16);
+    Price price = price_grouped(&model, 4000, 4, 1024, 1024, NUMFMT_BF16, NUMFMT_BF16);
     // 2 x 4096 x 1024 x 1024 = 8,589,934,592 flop at 0.5 Pflop/s = 17,179,869.184 ps
     assert_int_equal(price.compute_ps, 17179870);
     assert_int_equal(price.bytes, 4 * 1024 * 1024 * 2 + 2 * 4000 * 2048);
@@ -132,7 +153,7 @@ static void test_price_of_nothing_is_the_fixed_time(void **state) {
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
     Price gemm = price_gemm(&model, 0, 128, 128, 1, NUMFMT_BF16, NUMFMT_BF16);
-    Price grouped = price_grouped_gemm(&model, 0, 8, 128, 128, NUMFMT_BF16, NUMFMT_BF16);
+    Price grouped = price_grouped(&model, 0, 8, 128, 128, NUMFMT_BF16, NUMFMT_BF16);
     Price memory = price_memory(&model, 0, 0);
     assert_int_equal(gemm.time_ps, 3 * US);
     assert_int_equal(grouped.time_ps, 3 * US);
@@ -205,10 +226,10 @@ static void test_price_grouped_gemm_is_monotone_and_above_its_roofline(void **st
         uint64_t m = size_below(&rng, 15), experts = 1 + rng_below(&rng, 900);
         uint64_t n = size_below(&rng, 13) + 1, k = size_below(&rng, 13) + 1;
         uint64_t step = rng_below(&rng, 2) == 0 ? 1 : size_below(&rng, 10);
-        Price price = price_grouped_gemm(&model, m, experts, n, k, NUMFMT_FP4, NUMFMT_FP8);
-        Price taller = price_grouped_gemm(&model, m + step, experts, n, k, NUMFMT_FP4, NUMFMT_FP8);
-        Price wider = price_grouped_gemm(&model, m, experts, n + step, k, NUMFMT_FP4, NUMFMT_FP8);
-        Price deeper = price_grouped_gemm(&model, m, experts, n, k + step, NUMFMT_FP4, NUMFMT_FP8);
+        Price price = price_grouped(&model, m, experts, n, k, NUMFMT_FP4, NUMFMT_FP8);
+        Price taller = price_grouped(&model, m + step, experts, n, k, NUMFMT_FP4, NUMFMT_FP8);
+        Price wider = price_grouped(&model, m, experts, n + step, k, NUMFMT_FP4, NUMFMT_FP8);
+        Price deeper = price_grouped(&model, m, experts, n, k + step, NUMFMT_FP4, NUMFMT_FP8);
         check_at_least(&taller, &price);
         check_at_least(&wider, &price);
         check_at_least(&deeper, &price);
@@ -237,6 +258,7 @@ int main(void) {
         cmocka_unit_test(test_price_gemm_splits_k_over_idle_units),
         cmocka_unit_test(test_price_gemm_computes_in_the_next_wider_format),
         cmocka_unit_test(test_price_grouped_gemm_reads_only_the_experts_hit),
+        cmocka_unit_test(test_price_grouped_gemm_counts_arrivals_of_the_whole_layer),
         cmocka_unit_test(test_price_grouped_gemm_pads_rows_of_each_expert),
         cmocka_unit_test(test_price_of_nothing_is_the_fixed_time),
         cmocka_unit_test(test_price_attention_takes_the_slower_of_arithmetic_and_memory),
