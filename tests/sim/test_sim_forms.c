@@ -343,6 +343,52 @@ static void test_sim_uneven_groups_are_expanded(void **state) {
     arena_free(&arena);
 }
 
+// Rings and pairwise exchanges on a switch: each step is one transfer out of every port and one
+// into it.
+static void test_sim_folded_equals_expanded_in_rings(void **state) {
+    (void)state;
+    const Collect collects[] = {{COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, 1000003, 4, 1, 2},
+                                {COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 70001, 4, 2, 1},
+                                {COLLECTIVE_REDUCE_SCATTER, ALGORITHM_RING, 999, 8, 1, 1},
+                                {COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE, 5000001, 8, 1, 1}};
+    for (size_t i = 0; i < sizeof collects / sizeof *collects; i++) {
+        Arena arena = {0};
+        SimMachine bench;
+        Schedule schedule = {0};
+        sim_machine_open(&bench, sim_machine_switch(&arena, 8, 3, "33 GB/s"));
+        sim_machine_collect(&schedule, 8, &collects[i]);
+        compare_forms(&bench, &schedule);
+        schedule_free(&schedule);
+        sim_machine_close(&bench);
+        arena_free(&arena);
+    }
+}
+
+// On two nodes the neighbours of a ring differ: one in four leaves the node. Refused when folded.
+static void test_sim_rings_across_nodes_are_not_folded(void **state) {
+    (void)state;
+    Arena arena = {0};
+    Err err = {0};
+    SimMachine bench;
+    Schedule schedule = {0};
+    Collect collect = {COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, 80000, 8, 1, 1};
+    sim_machine_open(&bench, sim_machine_rails(&arena, 1, 2, 4, 2));
+    sim_machine_collect(&schedule, 8, &collect);
+    Timeline timeline = {0};
+    StepShape shape = {1, 1, 1, 1};
+    Load load = load_uniform();
+    SimOptions folded = {.form = SIM_FOLDED};
+    check_fails(
+        sim_run(&bench.fabric, &bench.model, &schedule, &shape, &load, &folded, &timeline, &err),
+        &err, "operation \"collect\": neighbours in groups of \"group\" differ in place");
+    sim_machine_run(&bench, &schedule, SIM_AUTO, &timeline);
+    assert_false(timeline.folded);
+    timeline_free(&timeline);
+    schedule_free(&schedule);
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_folded_equals_expanded_on_random_switches),
@@ -353,6 +399,8 @@ int main(void) {
         cmocka_unit_test(test_sim_folded_equals_expanded_on_random_racks),
         cmocka_unit_test(test_sim_folded_equals_expanded_with_stages_and_replicas),
         cmocka_unit_test(test_sim_uneven_groups_are_expanded),
+        cmocka_unit_test(test_sim_folded_equals_expanded_in_rings),
+        cmocka_unit_test(test_sim_rings_across_nodes_are_not_folded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
