@@ -61,6 +61,17 @@ static const CliOption simulate_options[] = {
     {"form", 0, CLI_CHOICE, "auto|folded|expanded", "auto",
      "one member for ranks of equal work, or one for every rank"},
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
+    {"collective", 0, CLI_CHOICE, "all-reduce|all-gather|reduce-scatter|all-to-all", NULL,
+     "simulate this collective instead of a plan"},
+    {"topo", 't', CLI_SHIPPED, "MACHINE", NULL, "with --collective: on this machine"},
+    {"size", 0, CLI_TEXT, "SIZE", NULL,
+     "with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one"},
+    {"ranks", 0, CLI_TEXT, "FIRST-LAST", NULL, "with --collective: these GPUs (default all)"},
+    {"algorithm", 0, CLI_CHOICE, "direct|ring|one-shot|pairwise", "direct",
+     "with --collective: how it is done"},
+    {"calibration", 0, CLI_TEXT, "FILE", NULL, "with --collective: constants of the price model"},
+    {"nominal", 0, CLI_FLAG, NULL, NULL,
+     "with --collective: links at their nominal rates, no software time"},
     {0}};
 
 static const CliOption explain_options[] = {
@@ -78,10 +89,12 @@ static const CliOption no_options[] = {{0}};
       "not there. With neither --model nor --scenario the workload is scenarios/chat.json. "       \
       "Values given as options replace those of the scenario. Exits with 1 when no plan is left.", \
       rank_options, 0, 0, rank_command)                                                            \
-    X("simulate", "simulate a saved plan again", "PLAN",                                           \
+    X("simulate", "simulate a saved plan again, or one collective", "[PLAN]",                      \
       "Reads a plan that rank --save wrote, with the inputs beside it, simulates it and says "     \
-      "whether the saved prediction came out again. Exits with 1 when it did not.",                \
-      simulate_options, 1, 1, simulate_command)                                                    \
+      "whether the saved prediction came out again. Exits with 1 when it did not. With "           \
+      "--collective: simulates that on a machine and prints time, lower bound and bandwidths as "  \
+      "nccl-tests defines them.",                                                                  \
+      simulate_options, 0, 1, simulate_command)                                                    \
     X("explain", "say where the time and the memory of a saved plan go", "PLAN",                   \
       "Prints what takes the time of a cycle and of one phase, the time by class of operation "    \
       "with its share of the roofline, communication that "                                        \

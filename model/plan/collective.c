@@ -228,3 +228,8 @@ uint64_t collective_share_count(uint64_t elements, uint32_t n, uint32_t source,
     Wide end_slot = each * end + rest * end / whole;
     return dealt_below(end_slot, n, source) - dealt_below(first_slot, n, source);
 }
+
+void collective_bus_factor(Collective kind, uint32_t n, uint32_t *num, uint32_t *den) {
+    *num = kind == COLLECTIVE_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+    *den = n;
+}

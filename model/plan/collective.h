@@ -84,4 +84,8 @@ typedef struct CollectiveShare {
 uint64_t collective_share_count(uint64_t elements, uint32_t n, uint32_t source,
                                 const CollectiveShare *destination);
 
+// Bus bandwidth of nccl-tests: algorithm bandwidth * num / den. Source: nccl-tests,
+// doc/PERFORMANCE.md.
+void collective_bus_factor(Collective kind, uint32_t n, uint32_t *num, uint32_t *den);
+
 #endif

@@ -165,6 +165,15 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
     return false;
 }
 
+bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
+    *out = (Inputs){0};
+    if (load_machine(out, cli_text(args, "topo"), err) &&
+        load_named_calib(out, cli_text(args, "calibration"), err))
+        return true;
+    inputs_free(out);
+    return false;
+}
+
 // ---- From the files beside a plan
 
 static bool check_digest(const char *path, Digest found, Digest saved, Err *err) {

@@ -45,6 +45,8 @@ typedef struct Inputs {
 
 // From the options of rank.
 bool inputs_load(const CliArgs *args, Inputs *out, Err *err);
+// Machine and constants alone: --topo and --calibration.
+bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err);
 // From the files beside a saved plan; refuses files whose digest is not the plan's.
 bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
 void inputs_free(Inputs *inputs);

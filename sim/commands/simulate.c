@@ -14,6 +14,7 @@
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
 #include "sim/commands/saved.h"
+#include "sim/commands/simulate_collective.h"
 
 typedef enum PhaseChoice { SHOW_DECODE, SHOW_PREFILL } PhaseChoice;
 
@@ -241,6 +242,11 @@ static int print(const CliArgs *args, const Replay *replay) {
 int simulate_command(const CliArgs *args) {
     Replay replay = {0};
     Err err = {0};
+    if (cli_is_given(args, "collective")) return simulate_collective_command(args);
+    if (args->operand_count == 0) {
+        err_set(&err, "simulate: expected a saved plan, or --topo, --collective and --size");
+        return output_bad(&err);
+    }
     const char *path = args->operands[0];
     bool done = plan_read(path, &replay.file, &err) &&
                 inputs_load_beside(path, &replay.file, &replay.inputs, &err) &&

@@ -7,7 +7,7 @@ $ moesim help
 >
 > commands:
 >   rank        order all parallel plans for a model on a machine
->   simulate    simulate a saved plan again
+>   simulate    simulate a saved plan again, or one collective
 >   explain     say where the time and the memory of a saved plan go
 >   topo        check and summarise a machine
 >   model       check and summarise a model's config.json
@@ -24,19 +24,28 @@ $ moesim --help | head -n 1
 > usage: moesim COMMAND [OPTION]... [OPERAND]...
 
 $ moesim help simulate
-> usage: moesim simulate [OPTION]... PLAN
+> usage: moesim simulate [OPTION]... [PLAN]
 >
-> simulate a saved plan again
+> simulate a saved plan again, or one collective
 >
 > Reads a plan that rank --save wrote, with the inputs beside it, simulates it and
 > says whether the saved prediction came out again. Exits with 1 when it did not.
+> With --collective: simulates that on a machine and prints time, lower bound and
+> bandwidths as nccl-tests defines them.
 >
 > options:
->       --phase decode|prefill       which phase --trace and --schedule write (default decode)
->       --trace FILE                 write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
->       --schedule FILE              write the schedule that was simulated, for moesim-run (- for stdout)
->       --form auto|folded|expanded  one member for ranks of equal work, or one for every rank (default auto)
->   -f, --format table|json          how to print the result (default table)
+>       --phase decode|prefill                                        which phase --trace and --schedule write (default decode)
+>       --trace FILE                                                  write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
+>       --schedule FILE                                               write the schedule that was simulated, for moesim-run (- for stdout)
+>       --form auto|folded|expanded                                   one member for ranks of equal work, or one for every rank (default auto)
+>   -f, --format table|json                                           how to print the result (default table)
+>       --collective all-reduce|all-gather|reduce-scatter|all-to-all  simulate this collective instead of a plan
+>   -t, --topo MACHINE                                                with --collective: on this machine
+>       --size SIZE                                                   with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one
+>       --ranks FIRST-LAST                                            with --collective: these GPUs (default all)
+>       --algorithm direct|ring|one-shot|pairwise                     with --collective: how it is done (default direct)
+>       --calibration FILE                                            with --collective: constants of the price model
+>       --nominal                                                     with --collective: links at their nominal rates, no software time
 
 $ moesim explain --help
 > usage: moesim explain [OPTION]... PLAN

@@ -204,7 +204,7 @@ $ moesim help frobnicate
 ? 2
 
 $ moesim simulate
-! moesim: simulate: missing operand, expected PLAN
+! moesim: simulate: expected a saved plan, or --topo, --collective and --size
 ? 2
 
 $ moesim simulate nothing.json

@@ -200,6 +200,19 @@ static void test_collective_knows_its_algorithms(void **state) {
     assert_false(collective_has(COLLECTIVE_ALL_TO_ALL, ALGORITHM_RING));
 }
 
+// nccl-tests: an all-reduce of 8 ranks moves 2 x 7 / 8 of the buffer over each link, the others 7
+// / 8.
+static void test_collective_bus_factors_of_nccl_tests(void **state) {
+    (void)state;
+    uint32_t num, den;
+    collective_bus_factor(COLLECTIVE_ALL_REDUCE, 8, &num, &den);
+    assert_int_equal(num, 14);
+    assert_int_equal(den, 8);
+    collective_bus_factor(COLLECTIVE_ALL_TO_ALL, 8, &num, &den);
+    assert_int_equal(num, 7);
+    assert_int_equal(den, 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collective_traffic_is_that_of_the_transfers),
@@ -211,6 +224,7 @@ int main(void) {
         cmocka_unit_test(test_collective_shares_are_whole_and_exact),
         cmocka_unit_test(test_collective_shares_at_the_extremes),
         cmocka_unit_test(test_collective_knows_its_algorithms),
+        cmocka_unit_test(test_collective_bus_factors_of_nccl_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
