@@ -13,7 +13,8 @@
 #include "model/base/num.h"
 #include "sim/engine.h"
 
-#define EXPANDED_RANKS_MAX 64 // when nobody asked for it: a step of 72 ranks takes seconds
+#define EXPANDED_UNASKED_MAX 64  // ranks that are expanded when folding fails: a step takes seconds
+#define EXPANDED_RANKS_MAX   128 // and at all: transfers grow with their square
 
 Sim *sim_open(const Fabric *fabric, const PriceModel *model) {
     Sim *sim = mem_alloc(1, sizeof *sim);
@@ -349,7 +350,7 @@ static Submission *open_in_either_form(Sim *sim, const Submission *request, Err 
     sim->tag_count = 0;
     Err reason = {0};
     uint32_t ranks = request->schedule->rank_count;
-    if (ranks > EXPANDED_RANKS_MAX)
+    if (ranks > EXPANDED_UNASKED_MAX)
         err_set(&reason, "%u ranks are too many to expand", ranks);
     else
         submission = open_submission(sim, request, SIM_EXPANDED, &reason);
@@ -369,6 +370,9 @@ bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, cons
     SimForm form = options->form == SIM_AUTO ? sim->form : options->form;
     if (sim->form != SIM_AUTO && form != sim->form)
         return err_set(err, "all schedules of one simulation must be folded, or all expanded");
+    if (form == SIM_EXPANDED && schedule->rank_count > EXPANDED_RANKS_MAX)
+        return err_set(err, "%u ranks are too many to expand, at most %u", schedule->rank_count,
+                       EXPANDED_RANKS_MAX);
     Submission *submission = form == SIM_AUTO ? open_in_either_form(sim, &request, err)
                                               : open_submission(sim, &request, form, err);
     if (submission == NULL) return false;

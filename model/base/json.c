@@ -334,6 +334,8 @@ void json_ignore(JsonNode object, const char *key) {
 
 // What was read, and what was asked for.
 
+#define HINT_LEAST 3 // letters
+
 typedef enum Wanted { WANTED_READ, WANTED_UNREAD } Wanted;
 
 // The member of the object with that state, or the absent key that was asked for (WANTED_READ
@@ -425,7 +427,9 @@ static bool require(JsonNode object, const char *key, JsonNode *out, Err *err) {
     if (json_kind(object) != JSON_OBJECT) return refuse(object, "an object", err);
     JsonNode member = json_find(object, key);
     if (json_is_absent(member)) {
-        const char *near = nearest_key(object, WANTED_UNREAD, key);
+        // a short key is near to others that are keys in their own right, as "isl" is to "osl"
+        const char *near =
+            strlen(key) > HINT_LEAST ? nearest_key(object, WANTED_UNREAD, key) : NULL;
         char quote[TEXT_QUOTE_MAX];
         if (near == NULL) return json_error(object, err, "missing \"%s\"", key);
         return json_error(object, err, "missing \"%s\" (found %s)", key, text_quote(near, quote));

@@ -3,17 +3,17 @@
 //
 //   { "moesim": "topology", "version": 1, "name": "GB200 NVL72", "source": "...",
 //     "templates": {
-//       "tray": { "parts": { "gpu": {"kind": "gpu", "device": "GB200", "count": 4},
-//                            "cpu": {"kind": "cpu", "device": "Grace", "count": 2},
-//                            "nic": {"kind": "nic", "count": 4} },
-//                 "links": [ {"from": "gpu[i]", "to": "cpu[i/2]", "class": "c2c", "bandwidth": "450
-//                 GB/s",
-//                             "latency": "500 ns", "source": "..."} ] },
-//       "rack": { "parts": { "tray": {"template": "tray", "count": 18}, "nvswitch": {"kind":
-//       "switch", "count": 18} },
-//                 "links": [ {"from": "tray[*].gpu[*]", "to": "nvswitch[*]", "class": "nvlink",
-//                 "cables": 1,
-//                             "bandwidth": "50 GB/s", "latency": "250 ns", "source": "..."} ] } },
+//       "tray": {
+//         "parts": { "gpu": {"kind": "gpu", "device": "GB200", "count": 4},
+//                    "cpu": {"kind": "cpu", "device": "Grace", "count": 2} },
+//         "links": [ {"from": "gpu[i]", "to": "cpu[i/2]", "class": "c2c",
+//                     "bandwidth": "450 GB/s", "latency": "500 ns", "source": "..."} ] },
+//       "rack": {
+//         "parts": { "tray": {"template": "tray", "count": 18},
+//                    "nvswitch": {"kind": "switch", "count": 18} },
+//         "links": [ {"from": "tray[*].gpu[*]", "to": "nvswitch[*]", "class": "nvlink",
+//                     "cables": 1, "bandwidth": "50 GB/s", "latency": "250 ns",
+//                     "source": "..."} ] } },
 //     "machine": "rack" }
 //
 // An index is `*` (all), a number, a range `0-3`, a list `0,3`, a letter that `from` binds to all

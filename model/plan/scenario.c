@@ -44,9 +44,17 @@ void scenario_init(Scenario *out) {
     scenario_rehash(out);
 }
 
+// The name of a model without folder and ".json": "-m kimi-k3" and "-m kimi-k3.json" are one
+// workload.
+static Digest hash_model(Digest digest, const char *model) {
+    const char *slash = strrchr(model, '/'), *name = slash == NULL ? model : slash + 1;
+    size_t length = strlen(name), ending = strlen(".json");
+    if (length > ending && strcmp(name + length - ending, ".json") == 0) length -= ending;
+    return hash_u64(hash_bytes(digest, name, length), length);
+}
+
 void scenario_rehash(Scenario *scenario) {
-    Digest digest = hash_string(HASH_START, "scenario");
-    digest = hash_string(digest, scenario->model);
+    Digest digest = hash_model(hash_string(HASH_START, "scenario"), scenario->model);
     const uint64_t numbers[] = {scenario->isl,
                                 scenario->osl,
                                 scenario->concurrency,
