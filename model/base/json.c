@@ -125,6 +125,12 @@ bool json_error(JsonNode node, Err *err, const char *format, ...) {
     return fail(node.doc, node.index, mark_of(node)->offset, err, message);
 }
 
+char *json_place(JsonNode node, Arena *arena) {
+    Err err = {0};
+    json_error(node, &err, "@");
+    return arena_printf(arena, "%.*s", (int)strlen(err.text) - 3, err.text); // less ": @"
+}
+
 // Building.
 
 static bool scan_doc(JsonDoc *doc, Err *err) {

@@ -64,6 +64,10 @@ JsonNode json_find(JsonNode node, const char *key);
 bool json_error(JsonNode node, Err *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// "FILE:LINE:COLUMN: path.to[3].field", for errors that are found after the document was read. The
+// node must not be absent.
+char *json_place(JsonNode node, Arena *arena);
+
 // Required members of an object. Wrong type, absence, fraction, sign and range are errors.
 bool json_string(JsonNode object, const char *key, const char **out, Err *err);
 bool json_bool(JsonNode object, const char *key, bool *out, Err *err);

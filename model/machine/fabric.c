@@ -34,14 +34,13 @@ static bool find_device(const Fabric *fabric, const DeviceCatalogue *catalogue,
     const char *kind = topology_kind_names[part->kind];
     if (part->device[0] == '\0') return true;
     out->device = device_find(catalogue, part->device);
-    if (out->device == NULL) {
+    if (out->device != NULL && strcmp(out->device->kind, kind) == 0) return true;
+    if (out->device == NULL)
         device_unknown(catalogue, part->device, err);
-        return err_prefix(err, "%s: templates.%s.parts.%s.device", topology->origin, in,
-                          part->name);
-    }
-    if (strcmp(out->device->kind, kind) == 0) return true;
-    return err_set(err, "%s: templates.%s.parts.%s.device: \"%s\" is a %s, expected a %s",
-                   topology->origin, in, part->name, part->device, out->device->kind, kind);
+    else
+        err_set(err, "\"%s\" is a %s, expected a %s", part->device, out->device->kind, kind);
+    if (part->place[0] != '\0') return err_prefix(err, "%s", part->place);
+    return err_prefix(err, "%s: templates.%s.parts.%s.device", topology->origin, in, part->name);
 }
 
 static bool add_class(Fabric *fabric, const DeviceCatalogue *catalogue, const TopologyPlace *place,

@@ -92,8 +92,8 @@ typedef struct Part {
     PartKind kind;        // PART_GROUP when it stands for a template
     uint32_t template_id; // UINT32_MAX for a leaf
     uint32_t count;
-    const char *device; // "" when none is named
-    uint64_t memory_B;  // 0 when not given; of a GPU its device then says it
+    const char *device, *place; // "" when none is named; where a file names it, "" otherwise
+    uint64_t memory_B;          // 0 when not given; of a GPU its device then says it
 } Part;
 
 typedef struct LinkRule {

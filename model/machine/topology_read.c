@@ -83,11 +83,13 @@ static bool read_part(JsonNode node, Topology *topology, Part *part, Err *err) {
     part->name = arena_string(&topology->arena, json_key(node));
     if (!read_kind(node, topology, part, err)) return false;
     if (!read_count(node, "count", TOPOLOGY_PARTS_MAX, &part->count, err)) return false;
-    part->device = "";
+    part->device = part->place = "";
     if (part->kind != PART_GROUP) {
         if (!read_optional(node, "device", &topology->arena, &part->device, err)) return false;
         if (json_has(node, "device") && part->device[0] == '\0')
             return json_error(json_find(node, "device"), err, "expected the name of a device");
+        if (json_has(node, "device"))
+            part->place = json_place(json_find(node, "device"), &topology->arena);
         if (json_has(node, "memory") && !json_bytes(node, "memory", &part->memory_B, err))
             return false;
         if (json_has(node, "memory") && part->memory_B == 0)

@@ -147,7 +147,8 @@ static void add_graph(Topology *topology, const Spec *spec, Graph graph) {
     Arena *arena = &topology->arena;
     uint32_t count = (uint32_t)spec->count;
     const char *device = spec->device[0] == '\0' ? DEVICE : spec->device;
-    add_part(topology, (Part){"gpu", PART_GPU, UINT32_MAX, count, arena_string(arena, device), 0});
+    add_part(topology,
+             (Part){"gpu", PART_GPU, UINT32_MAX, count, arena_string(arena, device), "", 0});
     switch (graph) {
     case GRAPH_RING:
         if (count == 2) {
@@ -157,7 +158,7 @@ static void add_graph(Topology *topology, const Spec *spec, Graph graph) {
         }
         break;
     case GRAPH_SWITCH:
-        add_part(topology, (Part){"switch", PART_SWITCH, UINT32_MAX, 1, "", 0});
+        add_part(topology, (Part){"switch", PART_SWITCH, UINT32_MAX, 1, "", "", 0});
         add_link(topology, spec, count == 1 ? "gpu" : "gpu[*]", "switch");
         break;
     case GRAPH_MESH: add_link(topology, spec, "gpu[*]", "gpu[*]"); break;
@@ -204,7 +205,9 @@ static void set_device(Topology *topology, const char *device) {
     for (uint32_t i = 0; i < topology->template_count; i++) {
         for (uint32_t k = 0; k < topology->templates[i].part_count; k++) {
             Part *part = &topology->templates[i].parts[k];
-            if (part->kind == PART_GPU) part->device = arena_string(&topology->arena, device);
+            if (part->kind != PART_GPU) continue;
+            part->device = arena_string(&topology->arena, device);
+            part->place = "";
         }
     }
 }

@@ -204,16 +204,6 @@ static bool read_value(ValueKind kind, JsonNode node, Value *out, Err *err) {
     return false;
 }
 
-// "FILE:LINE:COLUMN: path", from the message that an error there would have.
-static const char *place_of(JsonNode node, Arena *arena) {
-    Err err = {0};
-    json_error(node, &err, "@");
-    char *place = arena_string(arena, err.text);
-    size_t length = strlen(place);
-    if (length >= 3) place[length - 3] = '\0';
-    return place;
-}
-
 static bool read_field(JsonNode root, ScenarioField field, Scenario *scenario, Err *err) {
     JsonNode node = json_find(root, scenario_field_names[field]);
     Value value = {0};
@@ -221,7 +211,7 @@ static bool read_field(JsonNode root, ScenarioField field, Scenario *scenario, E
     if (!read_value(kind_of(field), node, &value, err)) return false;
     if (!take(scenario, field, &value, &wrong)) return json_error(node, err, "%s", wrong.text);
     scenario->origin[field] = SCENARIO_FILE;
-    scenario->where[field] = place_of(node, &scenario->arena);
+    scenario->where[field] = json_place(node, &scenario->arena);
     return true;
 }
 

@@ -120,7 +120,7 @@ $ printf '{"moesim": "topology", "moesim": "topology"}' >twice.json; moesim rank
 ? 2
 
 $ sed 's/"GB200"/"GB2000"/' $ROOT/topologies/nvl72.json >gpu.json; moesim rank --topo gpu.json
-! moesim: gpu.json: templates.tray.parts.gpu.device: unknown device "GB2000", did you mean "GB200"?
+! moesim: gpu.json:10:42: templates.tray.parts.gpu.device: unknown device "GB2000", did you mean "GB200"?
 ? 2
 
 $ sed 's/"nvswitch\[\*\]"/"nvswitsh[*]"/' $ROOT/topologies/nvl72.json >node.json; moesim rank --topo node.json

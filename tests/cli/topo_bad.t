@@ -21,7 +21,7 @@ $ moesim topo ring:4,450GB
 ! moesim: "ring:4,450GB", column 8: expected a rate such as "450 GB/s", latency=TIME or device=NAME, found "450GB"
 ? 2
 $ moesim topo "$ROOT/tests/bad/topo-unknown-gpu.json"
-! moesim: $ROOT/tests/bad/topo-unknown-gpu.json: templates.node.parts.gpu.device: unknown device "H1000 SXM", did you mean "H100 SXM"?
+! moesim: $ROOT/tests/bad/topo-unknown-gpu.json:3:57: templates.node.parts.gpu.device: unknown device "H1000 SXM", did you mean "H100 SXM"?
 ? 2
 $ moesim topo "$ROOT/tests/bad/topo-missing-part.json"
 ! moesim: $ROOT/tests/bad/topo-missing-part.json:4:49: templates.node.links[0].to: no part "swi" in template "node", did you mean "sw"?

@@ -163,7 +163,8 @@ static const Bad bad_files[] = {
     {"count-zero", "3:78: templates.node.parts.gpu.count: expected 1 to 1000000, found 0"},
     {"cycle", " template \"a\" contains itself through \"b\""},
     {"deep", " template \"t8\" is nested deeper than 8 levels"},
-    {"device-kind", " templates.node.parts.gpu.device: \"NVSwitch 4\" is a switch, expected a gpu"},
+    {"device-kind",
+     "3:57: templates.node.parts.gpu.device: \"NVSwitch 4\" is a switch, expected a gpu"},
     {"disconnected", " gpu[0] cannot reach gpu[2]"},
     {"divide-zero", "4:49: templates.node.links[0].to: the index of sw cannot be computed for i=0"},
     {"duplicate-key", "3:108: templates.node.parts: duplicate key \"sw\""},
@@ -210,8 +211,8 @@ static const Bad bad_files[] = {
     {"unknown-class", "4:64: templates.node.links[0].class: expected one of \"nvlink\", \"c2c\", "
                       "\"xgmi\", \"ub\", \"ici\", \"pcie\", \"ib\", \"eth\", \"memory\", "
                       "\"storage\", \"other\", found \"nvlnik\", did you mean \"nvlink\"?"},
-    {"unknown-gpu",
-     " templates.node.parts.gpu.device: unknown device \"H1000 SXM\", did you mean \"H100 SXM\"?"},
+    {"unknown-gpu", "3:57: templates.node.parts.gpu.device: unknown device \"H1000 SXM\", did you "
+                    "mean \"H100 SXM\"?"},
     {"unknown-key",
      "4:120: templates.node.links[0]: unknown key \"bandwith\", did you mean \"bandwidth\"?"},
     {"unknown-template", "6:14: machine: no template \"nodes\", did you mean \"node\"?"},
