@@ -3,10 +3,10 @@
 // ends, by the path of the transfer that ended last: what was exposed before that transfer began to
 // move is fixed, software and hardware latency; the rest is the bandwidth of the narrowest link of
 // its path.
+#include "sim/engine.h"
 
 #include "model/base/num.h"
 #include "model/base/wide.h"
-#include "sim/engine.h"
 
 static Time part(Time total, Time piece, Time whole) {
     if (whole <= 0) return 0;

@@ -53,7 +53,7 @@ static bool can_merge(const Fabric *fabric, uint32_t first_digit, bool *out, Err
     return done;
 }
 
-static bool open_shape(const Layout *layout, const FabricShape *shape, Arena *arena,
+static void open_shape(const Layout *layout, const FabricShape *shape, Arena *arena,
                        LayoutShape *out) {
     const Schedule *schedule = layout->schedule;
     out->shape = *shape;
@@ -64,7 +64,6 @@ static bool open_shape(const Layout *layout, const FabricShape *shape, Arena *ar
         out->is_box[r] =
             fold_box(shape, &schedule->roles[r].ranks, layout->first_gpu, &out->boxes[r], &ignored);
     }
-    return true;
 }
 
 bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule, uint32_t first_gpu,

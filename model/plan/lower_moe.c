@@ -137,6 +137,15 @@ static void add_group_comm(Lower *lower, Op *op, uint32_t stream, BufferId in, B
     lower_write(lower, out);
 }
 
+// Whole tokens in bf16, `token_B` bytes each.
+static Comm token_comm(Collective collective, GroupId group, Extent bytes, uint64_t token_B) {
+    return (Comm){.collective = collective,
+                  .group = group,
+                  .bytes = bytes,
+                  .element = (uint32_t)token_B,
+                  .format = NUMFMT_BF16};
+}
+
 static BufferId gather_stage(Lower *lower, Routed *routed, BufferId in) {
     uint64_t token_B = routed->sent_token_B;
     if (token_B < (uint64_t)ACT * routed->width) {
@@ -147,11 +156,8 @@ static BufferId gather_stage(Lower *lower, Routed *routed, BufferId in) {
     }
     BufferId out = lower_buffer(lower, "gathered", lower_all(token_B * lower->pool->dp));
     Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch_gather"};
-    op.comm = (Comm){.collective = COLLECTIVE_ALL_GATHER,
-                     .group = lower->stage_group,
-                     .bytes = lower_all(token_B * lower->pool->dp),
-                     .element = (uint32_t)token_B,
-                     .format = NUMFMT_BF16};
+    op.comm = token_comm(COLLECTIVE_ALL_GATHER, lower->stage_group,
+                         lower_all(token_B * lower->pool->dp), token_B);
     add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
     routed->arrived = lower->schedule->op_count - 1;
     return out;
@@ -162,11 +168,7 @@ static BufferId gather_cuts(Lower *lower, const Routed *routed, BufferId in) {
     uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "cut_tokens", lower_room(lower, B * cuts));
     Op op = {.op_class = OP_CLASS_DISPATCH, .name = "cut_gather"};
-    op.comm = (Comm){.collective = COLLECTIVE_ALL_GATHER,
-                     .group = lower->cut_group,
-                     .bytes = lower_share(lower, B * cuts),
-                     .element = (uint32_t)B,
-                     .format = NUMFMT_BF16};
+    op.comm = token_comm(COLLECTIVE_ALL_GATHER, lower->cut_group, lower_share(lower, B * cuts), B);
     add_group_comm(lower, &op, LOWER_STREAM_COMPUTE, in, out);
     return out;
 }
@@ -271,11 +273,8 @@ static BufferId scatter_cuts(Lower *lower, const Routed *routed, BufferId in) {
     uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "cut_scatter"};
-    op.comm = (Comm){.collective = COLLECTIVE_REDUCE_SCATTER,
-                     .group = lower->cut_group,
-                     .bytes = lower_share(lower, B * cuts),
-                     .element = (uint32_t)B,
-                     .format = NUMFMT_BF16};
+    op.comm =
+        token_comm(COLLECTIVE_REDUCE_SCATTER, lower->cut_group, lower_share(lower, B * cuts), B);
     add_group_comm(lower, &op, LOWER_STREAM_COMPUTE, in, out);
     return out;
 }
@@ -298,11 +297,8 @@ static BufferId scatter_stage(Lower *lower, const Routed *routed, BufferId in, O
     uint64_t B = (uint64_t)ACT * routed->width;
     BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine_scatter"};
-    op.comm = (Comm){.collective = COLLECTIVE_REDUCE_SCATTER,
-                     .group = lower->stage_group,
-                     .bytes = lower_all(B * lower->pool->dp),
-                     .element = (uint32_t)B,
-                     .format = NUMFMT_BF16};
+    op.comm = token_comm(COLLECTIVE_REDUCE_SCATTER, lower->stage_group,
+                         lower_all(B * lower->pool->dp), B);
     add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
     *back = lower->schedule->op_count - 1;
     return out;

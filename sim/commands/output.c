@@ -2,6 +2,9 @@
 // leaves no half table.
 #include "sim/commands/output.h"
 
+#include "model/base/table.h"
+#include "model/base/units.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,4 +45,27 @@ char *output_number(double value, char *buffer) {
         snprintf(buffer, OUTPUT_NUMBER_MAX, "%.*f", decimals, value);
     }
     return buffer;
+}
+
+void output_links(const Timeline *timeline, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "links", TABLE_LEFT);
+    table_column(&table, "volume", TABLE_RIGHT);
+    table_column(&table, "busiest link", TABLE_LEFT);
+    table_column(&table, "its volume", TABLE_RIGHT);
+    table_column(&table, "of capacity", TABLE_RIGHT);
+    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
+        const LinkTotal *link = &timeline->links[i];
+        if (link->bytes == 0) continue;
+        double seconds = units_seconds(timeline->end_ps);
+        table_cell(&table, topology_class_names[i]);
+        table_cell(&table, units_format_bytes(link->bytes, text));
+        table_cell(&table, link->busiest_name);
+        table_cell(&table, units_format_bytes(link->busiest_B, text));
+        table_cellf(&table, "%.1f %%",
+                    100 * (double)link->busiest_B / (seconds * (double)link->busiest_Bps));
+    }
+    if (table.cell_count > 0) table_print(&table, out);
+    table_free(&table);
 }

@@ -4,6 +4,7 @@
 
 #include "model/base/err.h"
 #include "model/base/text.h"
+#include "model/report/timeline.h"
 
 #define OUTPUT_OK  0 // yes
 #define OUTPUT_NO  1 // nothing feasible, a comparison failed
@@ -21,5 +22,8 @@ int output_bad(const Err *err); // the same, returns OUTPUT_BAD
 // OUTPUT_NUMBER_MAX bytes.
 #define OUTPUT_NUMBER_MAX 48
 char *output_number(double value, char *buffer);
+
+// Volume by class of link, and how full the busiest link of each was over the whole run.
+void output_links(const Timeline *timeline, Text *out);
 
 #endif

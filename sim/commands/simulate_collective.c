@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "model/base/jsonw.h"
-#include "model/base/table.h"
 #include "model/base/wide.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
@@ -144,29 +143,6 @@ static const char *size_meaning(Collective collective) {
     return "";
 }
 
-static void show_links(const Test *test, Text *out) {
-    Table table = {0};
-    table_column(&table, "links", TABLE_LEFT);
-    table_column(&table, "volume", TABLE_RIGHT);
-    table_column(&table, "busiest link", TABLE_LEFT);
-    table_column(&table, "its volume", TABLE_RIGHT);
-    table_column(&table, "of capacity", TABLE_RIGHT);
-    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
-        const LinkTotal *link = &test->timeline.links[i];
-        char text[UNITS_TEXT_MAX];
-        if (link->bytes == 0) continue;
-        double seconds = (double)test->timeline.end_ps / (double)PS_PER_SECOND;
-        table_cell(&table, topology_class_names[i]);
-        table_cell(&table, units_format_bytes(link->bytes, text));
-        table_cell(&table, link->busiest_name);
-        table_cell(&table, units_format_bytes(link->busiest_B, text));
-        table_cellf(&table, "%.1f %%",
-                    100 * (double)link->busiest_B / seconds / (double)link->busiest_Bps);
-    }
-    table_print(&table, out);
-    table_free(&table);
-}
-
 static void show(const Test *test, Text *out) {
     char a[UNITS_TEXT_MAX], b[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
     text_addf(out, "machine    %s, GPUs %u to %u of %u\n", test->inputs.topology_name,
@@ -180,7 +156,7 @@ static void show(const Test *test, Text *out) {
     text_addf(out, "bandwidth  algorithm %s, bus %s (nccl-tests, size %" PRIu64 " B)\n\n",
               units_format_rate(algorithm_Bps(test), a), units_format_rate(bus_Bps(test), b),
               test->total_B);
-    show_links(test, out);
+    output_links(&test->timeline, out);
 }
 
 static void write_json(const Test *test, Text *out) {

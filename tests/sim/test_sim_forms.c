@@ -42,6 +42,12 @@ static void build_random(Schedule *schedule, Rng *rng, uint32_t ranks, const uin
     schedule_finish(schedule);
 }
 
+static void end_trial(SimMachine *bench, Schedule *schedule, Arena *arena) {
+    schedule_free(schedule);
+    sim_machine_close(bench);
+    arena_free(arena);
+}
+
 static void check_share(const Timeline *timeline) {
     Time sum = timeline->share.wait_ps + timeline->share.latency_ps;
     for (uint32_t p = 0; p < CALIB_COUNT; p++) sum += timeline->share.param_ps[p];
@@ -90,9 +96,7 @@ static void test_sim_folded_equals_expanded_on_random_switches(void **state) {
             &bench, sim_machine_switch(&arena, n, 1 + (uint32_t)rng_below(&rng, 5), "37 GB/s"));
         build_random(&schedule, &rng, n, sizes, 2);
         compare_forms(&bench, &schedule);
-        schedule_free(&schedule);
-        sim_machine_close(&bench);
-        arena_free(&arena);
+        end_trial(&bench, &schedule, &arena);
     }
 }
 
@@ -111,9 +115,7 @@ static void test_sim_folded_equals_expanded_on_random_rails(void **state) {
         sim_machine_open(&bench, sim_machine_rails(&arena, units, nodes, gpus, pick(&rng, two, 2)));
         build_random(&schedule, &rng, ranks, sizes, 4);
         compare_forms(&bench, &schedule);
-        schedule_free(&schedule);
-        sim_machine_close(&bench);
-        arena_free(&arena);
+        end_trial(&bench, &schedule, &arena);
     }
 }
 
@@ -243,9 +245,7 @@ static void test_sim_folded_equals_expanded_on_random_racks(void **state) {
         sim_machine_open(&bench, sim_machine_racks(&arena, racks, trays));
         build_random(&schedule, &rng, ranks, sizes, 3);
         compare_forms(&bench, &schedule);
-        schedule_free(&schedule);
-        sim_machine_close(&bench);
-        arena_free(&arena);
+        end_trial(&bench, &schedule, &arena);
     }
 }
 
@@ -311,36 +311,39 @@ static void test_sim_folded_equals_expanded_with_stages_and_replicas(void **stat
             assert_int_equal(folded.round_ps[i], expanded.round_ps[i]);
         timeline_free(&folded);
         timeline_free(&expanded);
-        schedule_free(&schedule);
-        sim_machine_close(&bench);
-        arena_free(&arena);
+        end_trial(&bench, &schedule, &arena);
     }
+}
+
+// Refused with a reason when it must be folded; simulated rank by rank when it need not.
+static void check_expanded_alone(SimMachine *bench, const Schedule *schedule, const char *reason) {
+    Err err = {0};
+    Timeline timeline = {0};
+    StepShape shape = {1, 1, 1, 1};
+    Load load = load_uniform();
+    SimOptions folded = {.form = SIM_FOLDED};
+    check_fails(
+        sim_run(&bench->fabric, &bench->model, schedule, &shape, &load, &folded, &timeline, &err),
+        &err, reason);
+    sim_machine_run(bench, schedule, SIM_AUTO, &timeline);
+    assert_false(timeline.folded);
+    assert_true(timeline.end_ps > 0);
+    timeline_free(&timeline);
 }
 
 // Groups of 3 on nodes of 4 straddle: refused when folded, expanded by itself.
 static void test_sim_uneven_groups_are_expanded(void **state) {
     (void)state;
     Arena arena = {0};
-    Err err = {0};
     SimMachine bench;
     Schedule schedule = {0};
     sim_machine_open(&bench, sim_machine_rails(&arena, 1, 3, 4, 4));
     Collect collect = {COLLECTIVE_ALL_TO_ALL, ALGORITHM_DIRECT, 3000000, 3, 1, 1};
     sim_machine_collect(&schedule, 12, &collect);
-    Timeline timeline = {0};
-    StepShape shape = {1, 1, 1, 1};
-    Load load = load_uniform();
-    SimOptions folded = {.form = SIM_FOLDED};
-    check_fails(
-        sim_run(&bench.fabric, &bench.model, &schedule, &shape, &load, &folded, &timeline, &err),
-        &err, "operation \"collect\": groups of 3 ranks straddle blocks of the machine unevenly");
-    sim_machine_run(&bench, &schedule, SIM_AUTO, &timeline);
-    assert_false(timeline.folded);
-    assert_true(timeline.end_ps > 0);
-    timeline_free(&timeline);
-    schedule_free(&schedule);
-    sim_machine_close(&bench);
-    arena_free(&arena);
+    check_expanded_alone(
+        &bench, &schedule,
+        "operation \"collect\": groups of 3 ranks straddle blocks of the machine unevenly");
+    end_trial(&bench, &schedule, &arena);
 }
 
 // Rings and pairwise exchanges on a switch: each step is one transfer out of every port and one
@@ -358,9 +361,7 @@ static void test_sim_folded_equals_expanded_in_rings(void **state) {
         sim_machine_open(&bench, sim_machine_switch(&arena, 8, 3, "33 GB/s"));
         sim_machine_collect(&schedule, 8, &collects[i]);
         compare_forms(&bench, &schedule);
-        schedule_free(&schedule);
-        sim_machine_close(&bench);
-        arena_free(&arena);
+        end_trial(&bench, &schedule, &arena);
     }
 }
 
@@ -368,25 +369,15 @@ static void test_sim_folded_equals_expanded_in_rings(void **state) {
 static void test_sim_rings_across_nodes_are_not_folded(void **state) {
     (void)state;
     Arena arena = {0};
-    Err err = {0};
     SimMachine bench;
     Schedule schedule = {0};
     Collect collect = {COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, 80000, 8, 1, 1};
     sim_machine_open(&bench, sim_machine_rails(&arena, 1, 2, 4, 2));
     sim_machine_collect(&schedule, 8, &collect);
-    Timeline timeline = {0};
-    StepShape shape = {1, 1, 1, 1};
-    Load load = load_uniform();
-    SimOptions folded = {.form = SIM_FOLDED};
-    check_fails(
-        sim_run(&bench.fabric, &bench.model, &schedule, &shape, &load, &folded, &timeline, &err),
-        &err, "operation \"collect\": neighbours in groups of \"group\" differ in place");
-    sim_machine_run(&bench, &schedule, SIM_AUTO, &timeline);
-    assert_false(timeline.folded);
-    timeline_free(&timeline);
-    schedule_free(&schedule);
-    sim_machine_close(&bench);
-    arena_free(&arena);
+    check_expanded_alone(
+        &bench, &schedule,
+        "operation \"collect\": neighbours in groups of \"group\" differ in place");
+    end_trial(&bench, &schedule, &arena);
 }
 
 int main(void) {
