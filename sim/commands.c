@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/commands/explain.h"
+#include "sim/commands/load.h"
 #include "sim/commands/model.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank.h"
@@ -24,10 +25,24 @@
             "take these values for fields of the model's config that are missing or not "          \
             "understood"                                                                           \
     }
+#define OPTION_DEGRADE                                                                             \
+    {                                                                                              \
+        "degrade", 0, CLI_TEXT, "FAULTS", NULL,                                                    \
+            "parts and links that are down or slow, such as \"nvswitch[4]:down\", see \"moesim "   \
+            "help topo\""                                                                          \
+    }
+
+#define OPTION_LOAD                                                                                \
+    {                                                                                              \
+        "load", 0, CLI_TEXT, "LOAD", NULL,                                                         \
+            "which experts tokens go to: uniform (as without), zipf:S, lognormal:SIGMA or a file " \
+            "of \"moesim load\""                                                                   \
+    }
 
 static const CliOption rank_options[] = {
     {"topo", 't', CLI_SHIPPED, "MACHINE", NULL,
      "a file, a shipped name or a string such as hgx-h100:4, see \"moesim help topo\" (required)"},
+    OPTION_DEGRADE,
     {"model", 'm', CLI_SHIPPED, "MODEL", NULL, "a config.json, its folder or a shipped name"},
     {"scenario", 's', CLI_SHIPPED, "SCENARIO", NULL, "the workload: a file or a shipped name"},
     {"isl", 0, CLI_COUNT, "TOKENS", NULL,
@@ -44,6 +59,7 @@ static const CliOption rank_options[] = {
     {"memory-fraction", 0, CLI_NUMBER, "FRACTION", NULL,
      "part of a GPU's memory that the model may take, such as 0.9"},
     {"calibration", 0, CLI_TEXT, "FILE", NULL, "constants of the price model"},
+    OPTION_LOAD,
     OPTION_ASSUME,
     OPTION_FORMAT,
     {"top", 'n', CLI_COUNT, "N", "10", "how many plans to show and to save"},
@@ -58,27 +74,62 @@ static const CliOption simulate_options[] = {
      "write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)"},
     {"schedule", 0, CLI_TEXT, "FILE", NULL,
      "write the schedule that was simulated, for moesim-run (- for stdout)"},
-    {"form", 0, CLI_CHOICE, "auto|folded|expanded", "auto",
-     "one member for ranks of equal work, or one for every rank"},
+    {"form", 0, CLI_CHOICE, "auto|folded|refined|expanded", "auto",
+     "one member for all ranks of a role, for ranks that are alike, or for every rank"},
+    OPTION_LOAD,
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
-    {"collective", 0, CLI_CHOICE, "all-reduce|all-gather|reduce-scatter|all-to-all", NULL,
+    {"collective", 0, CLI_CHOICE, "all-reduce|all-gather|reduce-scatter|all-to-all|broadcast", NULL,
      "simulate this collective instead of a plan"},
     {"topo", 't', CLI_SHIPPED, "MACHINE", NULL, "with --collective: on this machine"},
+    OPTION_DEGRADE,
     {"size", 0, CLI_TEXT, "SIZE", NULL,
      "with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one"},
     {"ranks", 0, CLI_TEXT, "FIRST-LAST", NULL, "with --collective: these GPUs (default all)"},
-    {"algorithm", 0, CLI_CHOICE, "direct|ring|one-shot|pairwise", "direct",
-     "with --collective: how it is done"},
+    {"algorithm", 0, CLI_TEXT, "NAME", "direct",
+     "with --collective: direct, ring, one-shot, pairwise, tree, pipelined-tree, in-switch, "
+     "hierarchical, or auto, which compares all and takes the fastest"},
+    {"inner", 0, CLI_COUNT, "N", NULL,
+     "with --algorithm hierarchical: ranks of a node (default: of a scale-up domain)"},
     {"calibration", 0, CLI_TEXT, "FILE", NULL, "with --collective: constants of the price model"},
     {"nominal", 0, CLI_FLAG, NULL, NULL,
      "with --collective: links at their nominal rates, no software time"},
+    {"matrix", 0, CLI_TEXT, "FILE", NULL,
+     "with --collective all-to-all: bytes or sizes from each rank (row) to each one (column)"},
+    {"count", 0, CLI_COUNT, "N", "1", "with --collective: that many calls in a row"},
+    {"network", 0, CLI_CHOICE, "flow|packet", "flow",
+     "with --collective: links shared by flows, or by packets with credits and finite buffers"},
+    {"mtu", 0, CLI_TEXT, "SIZE", NULL, "of packets: payload (default 4096B)"},
+    {"buffer", 0, CLI_TEXT, "SIZE", NULL,
+     "of packets: room behind each link (default twice what its latency needs)"},
+    {"route", 0, CLI_CHOICE, "stripe|hash|adaptive", "stripe",
+     "of packets: dealt over all paths, one path for each pair, or to the emptiest output"},
+    {"seed", 0, CLI_COUNT, "N", "1", "of packets: which paths"},
     {0}};
 
 static const CliOption explain_options[] = {
-    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "which phase to explain"}, {0}};
+    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "which phase to explain"},
+    OPTION_DEGRADE,
+    {0}};
 
-static const CliOption topo_options[] = {OPTION_FORMAT, {0}};
+static const CliOption topo_options[] = {OPTION_DEGRADE, OPTION_FORMAT, {0}};
 static const CliOption model_options[] = {OPTION_ASSUME, OPTION_FORMAT, {0}};
+static const CliOption load_options[] = {
+    {"model", 'm', CLI_SHIPPED, "MODEL", NULL,
+     "whose routing: a config.json, its folder or a shipped name"},
+    {"law", 0, CLI_TEXT, "LAW", NULL,
+     "make a load: popularity of the experts, uniform, zipf:S or lognormal:SIGMA"},
+    {"seed", 0, CLI_COUNT, "N", "1", "with --law: of the random numbers"},
+    {"tokens", 0, CLI_COUNT, "N", "4096", "with --law: of a layer, from all sources together"},
+    {"layers", 0, CLI_TEXT, "N|all", "all", "with --law: how many layers, each drawn anew"},
+    {"sources", 0, CLI_COUNT, "N", "1", "with --law: groups of ranks counted apart"},
+    {"expected", 0, CLI_FLAG, NULL, NULL,
+     "with --law: the shares that the law states, instead of sampled tokens"},
+    {"nodes", 0, CLI_COUNT, "N", "1", "nodes over which the experts lie"},
+    {"ep", 0, CLI_COUNT, "N", NULL, "say how even the load of N GPUs is, before and after EPLB"},
+    {"redundant", 0, CLI_COUNT, "N", "0", "with --ep: redundant experts"},
+    {"out", 'o', CLI_TEXT, "FILE", NULL, "write the load (- for stdout, without the summary)"},
+    OPTION_FORMAT,
+    {0}};
 static const CliOption no_options[] = {{0}};
 
 // name, summary, operands, details, options, least and most operands, function
@@ -105,13 +156,32 @@ static const CliOption no_options[] = {{0}};
       "Reads a topology file, a shipped name or a one-line string, and prints counts, "            \
       "bandwidth out of a GPU by class of link, bisection and diameter. The strings are "          \
       "ring:N,RATE, switch:N,RATE and mesh:N,RATE (N GPUs on links of RATE in each direction, "    \
-      "such as switch:8,450GB/s), nvl72:N (N racks) and hgx-h100:N (N nodes). After a comma "      \
-      "follow latency=TIME (of a link of ring, switch or mesh; 500 ns by default) and "            \
-      "device=NAME (of every GPU; H100 SXM by default in ring, switch and mesh).",                 \
+      "such as switch:8,450GB/s); torus:4x4x4,RATE; dragonfly:p=2,a=4,h=2,RATE (a*h+1 groups of "  \
+      "a routers with p GPUs and h channels); fattree:k=8,RATE (k^3/4 GPUs); "                     \
+      "leafspine:nodes=32,gpus=8,nic=RATE,nvlink=RATE,leaf=16,oversubscription=2 (leaves of 16 "   \
+      "NICs; ports=N to refuse larger switches); superpod-h100:Nsu, superpod-b200:Nsu, "           \
+      "superpod-b300:Nsu, superpod-b300-xdr:Nsu and superpod-rubin:Nsu (N units; nodes=N of a "    \
+      "unit); nvl72:N, gb300-nvl72:N and vr-nvl72:N (N racks under a non-blocking tree) and "      \
+      "hgx-h100:N (N nodes). After a comma follow latency=TIME (of a link of those with rates; "   \
+      "500 ns by default in ring, switch and mesh) and device=NAME (of every GPU; H100 SXM by "    \
+      "default in those with rates, TPU v5p in torus). --degrade takes faults separated "          \
+      "by commas: PART:LEFT, or FROM>TO:LEFT for the links between two parts. Parts are "          \
+      "named from the root of the machine, as in its file: tray[0].gpu[1], nvswitch[*]; "          \
+      "a name that ends at a template stands for all parts inside. LEFT is down, a share "         \
+      "such as 50% or 17/18, a rate such as 25GB/s (the most that each link keeps in "             \
+      "each direction) or cables-N (N cables of each link are down). A slow part has "             \
+      "slow links. Quote it, because shells expand brackets, * and >.",                            \
       topo_options, 1, 1, topo_command)                                                            \
     X("model", "check and summarise a model's config.json", "MODEL",                               \
       "Prints parameters, weight bytes by component, and the bytes of KV cache and state.",        \
       model_options, 1, 1, model_command)                                                          \
+    X("load", "make or summarise a load: which experts tokens go to", "[FILE]",                    \
+      "With --law: samples what the tokens of a model choose, layer by layer, with its top-k and " \
+      "its groups. With FILE: reads a load that was made so or recorded. Prints the hottest "      \
+      "expert of each layer over the mean, with --ep how even the load of GPUs is when experts "   \
+      "lie in order and when DeepSeek's load balancer places them, and on how many nodes the "     \
+      "experts of a sampled token lie.",                                                           \
+      load_options, 0, 1, load_command)                                                            \
     X("run", "run a plan for real (starts moesim-run)", "[ARGUMENT...]",                           \
       "Everything after the word run is handed to moesim-run.", no_options, 0, CLI_OPERANDS_MAX,   \
       NULL)                                                                                        \

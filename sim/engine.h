@@ -2,7 +2,9 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
+#include "model/base/wide.h"
 #include "model/plan/schedule_index.h"
+#include "sim/refine.h"
 #include "sim/sim.h"
 #include "sim/traffic.h"
 
@@ -13,14 +15,18 @@ typedef struct Stream {
     StreamState state;
     Time started;         // of the running operation
     uint32_t participant; // in the meeting of a running communication
+    Wide work_left;       // of running compute at `paced`, 2^-20 ps of the unhindered kernel
+    Time paced, duration; // since when all of it would take `duration`
+    uint32_t version;     // of the event of its end; those of older versions are dropped
 } Stream;
 
-// One role (folded) or one rank (expanded).
+// One role (folded), one class of ranks (refined) or one rank (expanded).
 typedef struct Member {
     RoleId role;
-    uint32_t index; // in the role's set; 0 when folded
+    uint32_t first_rank, ranks; // that it stands for
     Stream streams[SCHEDULE_STREAMS_MAX];
     uint32_t *done; // instances ended, [op_count]
+    uint32_t sms;   // that running communication occupies
     Time accounted, end;
     TimeShare share;
 } Member;
@@ -45,7 +51,10 @@ typedef struct Meeting {
     uint64_t ahead;               // SEND: receives that do not wait: lag passes of them
     bool receiver_waits;          // SEND: a receive has begun and its instance has not come
     bool is_running;
-    Time fixed_ps; // fixed time of a collective, before the first of its steps
+    Time fixed_ps;           // fixed time of a collective, before the first of its steps
+    const TrafficFlow *last; // of the flows of the step that ended last, see flow_ended
+    Time last_end;
+    Time began; // of the running instance: all have come
 } Meeting;
 
 typedef struct Submission {
@@ -61,10 +70,11 @@ typedef struct Submission {
     uint32_t member_count;
     Meeting *meetings;
     uint32_t meeting_count;
-    uint32_t *first_meeting; // [op_count]: meeting of member 0 / group 0, or SCHEDULE_NONE
-    Price *prices;           // [op_count]
-    OpTotal *totals;         // [member_count][op_count]
-    Time *rounds;            // end of each pass, of the last member to end it
+    uint32_t *meeting_of; // [member_count][op_count], SCHEDULE_NONE where there is none
+    Price *prices;        // engine_price
+    uint32_t price_stride;
+    OpTotal *totals; // [member_count][op_count]
+    Time *rounds;    // end of each pass, of the last member to end it
     uint32_t round_count;
     Span *spans;
     uint64_t span_count, span_capacity;
@@ -78,6 +88,7 @@ typedef struct Event {
     uint64_t sequence;
     EventKind kind;
     uint32_t submission, index, detail; // member and stream; LAUNCH: meeting and latency
+    uint32_t version;                   // ENDED: of the stream
 } Event;
 
 typedef struct TagOwner {
@@ -96,24 +107,40 @@ struct Sim {
     TagOwner *tags; // owner of every flow of every meeting
     uint32_t tag_count, tag_capacity;
     Time now;
-    SimForm form; // of all submissions; SIM_AUTO before the first
+    struct EngineRepeat *repeat; // engine_repeat.h
+    SimForm form;                // of all submissions; SIM_AUTO before the first
 };
 
 // Builds members and meetings (engine_build.c).
-bool engine_build(Sim *sim, Submission *submission, Err *err);
+bool engine_build(Sim *sim, Submission *submission, SimForm form, Err *err);
 void engine_free(Submission *submission);
 // The meeting of a communication operation for a member.
 Meeting *engine_meeting(Submission *submission, const Member *member, OpId op);
+// The price of a compute operation for a member.
+static inline const Price *engine_price(const Submission *submission, uint32_t member, OpId op) {
+    return &submission->prices[(size_t)member * submission->price_stride + op];
+}
+static inline bool engine_is_comm(const Submission *submission, OpId op) {
+    return schedule_op_is_comm(submission->schedule->ops[op].kind);
+}
 
 // engine_queue.c
 void engine_push(Sim *sim, const Event *event);
 bool engine_pop(Sim *sim, Event *out); // earliest first, then in order of pushing
+
+// False for an end that was put off or brought forward since.
+static inline bool engine_is_current(const Sim *sim, const Event *event) {
+    const Member *member = &sim->submissions[event->submission]->members[event->index];
+    return event->kind != EVENT_ENDED || event->version == member->streams[event->detail].version;
+}
 
 // Software time of a step, or fixed time of a collective.
 Time engine_param_ps(const Sim *sim, CalibParam param);
 
 // Charges the time since the last call to what the member was doing (engine_account.c).
 void engine_account(Submission *submission, uint32_t member, Time now);
+// At the end of an instance of communication on a member, which began at `since`: what it moved.
+void engine_count_transfer(Submission *submission, uint32_t member, OpId op, Time since, Time now);
 // For all participants of a meeting.
 void engine_account_meeting(Submission *submission, const Meeting *meeting, Time now);
 // At the end of a step: what was exposed of it goes to latency and bandwidth of the flow that ended

@@ -13,9 +13,11 @@ static Time part(Time total, Time piece, Time whole) {
     return (Time)wide_mul_div((uint64_t)total, (uint64_t)piece, (uint64_t)whole);
 }
 
-static void charge_compute(TimeShare *share, const Price *price, Time elapsed) {
-    Time fixed = part(elapsed, price->fixed_ps, price->time_ps);
-    CalibParam bound = price->compute_ps >= price->memory_ps ? price->compute_param : CALIB_MEMORY;
+// A kernel that communication slows is bound by its arithmetic.
+static void charge_compute(TimeShare *share, const Price *price, Time duration, Time elapsed) {
+    Time fixed = part(elapsed, price->fixed_ps, duration);
+    bool is_arithmetic = price->compute_ps >= price->memory_ps || duration > price->time_ps;
+    CalibParam bound = is_arithmetic ? price->compute_param : CALIB_MEMORY;
     share->param_ps[CALIB_KERNEL] += fixed;
     share->param_ps[bound] += elapsed - fixed;
 }
@@ -24,33 +26,53 @@ Time engine_param_ps(const Sim *sim, CalibParam param) {
     return num_round(sim->model->calib->values[param].value * (double)PS_PER_SECOND);
 }
 
+// Whether the communication of a stream has all its partners and is under way.
+static bool moves(Submission *submission, const Member *member, const Stream *stream) {
+    OpId op = stream->cursor.op;
+    return stream->state == STREAM_RUNNING && engine_is_comm(submission, op) &&
+           engine_meeting(submission, member, op)->is_running;
+}
+
+// Nothing computes: all that moves is exposed, though the time is charged to one of them only.
+static void expose_all(Submission *submission, uint32_t index, Time elapsed) {
+    const Member *member = &submission->members[index];
+    for (uint32_t s = 0; s < submission->schedule->stream_count; s++) {
+        const Stream *stream = &member->streams[s];
+        if (!moves(submission, member, stream)) continue;
+        uint64_t row = (uint64_t)index * submission->schedule->op_count;
+        submission->totals[row + stream->cursor.op].exposed_ps += elapsed;
+    }
+}
+
 void engine_account(Submission *submission, uint32_t index, Time now) {
     Member *member = &submission->members[index];
     Time elapsed = now - member->accounted;
     member->accounted = now;
     if (elapsed <= 0) return;
-    OpId compute = SCHEDULE_NONE;
-    const Stream *communication = NULL;
+    const Stream *compute = NULL, *communication = NULL;
     for (uint32_t s = 0; s < submission->schedule->stream_count; s++) {
         const Stream *stream = &member->streams[s];
         if (stream->state != STREAM_RUNNING) continue;
-        if (submission->first_meeting[stream->cursor.op] == SCHEDULE_NONE) {
-            if (compute == SCHEDULE_NONE) compute = stream->cursor.op;
-        } else if (communication == NULL &&
-                   engine_meeting(submission, member, stream->cursor.op)->is_running)
+        if (!engine_is_comm(submission, stream->cursor.op)) {
+            if (compute == NULL) compute = stream;
+        } else if (communication == NULL && moves(submission, member, stream))
             communication = stream;
     }
-    if (compute != SCHEDULE_NONE) {
-        charge_compute(&member->share, &submission->prices[compute], elapsed);
+    if (compute != NULL) {
+        charge_compute(&member->share, engine_price(submission, index, compute->cursor.op),
+                       compute->duration, elapsed);
     } else if (communication != NULL) {
-        OpId op = communication->cursor.op;
-        engine_meeting(submission, member, op)
+        engine_meeting(submission, member, communication->cursor.op)
             ->participants[communication->participant]
             .exposed_ps += elapsed;
-        submission->totals[(uint64_t)index * submission->schedule->op_count + op].exposed_ps +=
-            elapsed;
+        expose_all(submission, index, elapsed);
     } else
         member->share.wait_ps += elapsed;
+}
+
+void engine_count_transfer(Submission *submission, uint32_t member, OpId op, Time since, Time now) {
+    submission->totals[(uint64_t)member * submission->schedule->op_count + op].transfer_ps +=
+        now - since;
 }
 
 void engine_account_meeting(Submission *submission, const Meeting *meeting, Time now) {

@@ -291,10 +291,14 @@ static void set_orbit_sizes(const Relation *relation, const FoldPair *pair, Link
     }
 }
 
-// A link between two given GPUs: one destination for each source uses only some of its orbit.
-static bool follows_both(const Relation *relation, const LinkOrbit *orbit) {
+// A link between two given GPUs: one destination for each source uses only some of its orbit, and
+// an orbit knows only one set of values of a digit.
+static bool is_one_sided(const Relation *relation, const FoldPair *pair, const LinkOrbit *orbit) {
     for (uint32_t d = 0; d < relation->shape->digit_count; d++)
-        if (relation->differs[d] && orbit->depends[d] == FOLD_BOTH) return true;
+        if (relation->differs[d] && orbit->depends[d] == FOLD_BOTH &&
+            (pair->pairing == FOLD_ONE_TO_ONE ||
+             !set_equal(&pair->from_box->sets[d], &pair->to_box->sets[d])))
+            return true;
     return false;
 }
 
@@ -335,7 +339,7 @@ static bool build_edges(Relation *relation, const FoldPair *pair, FoldRoute *out
     for (uint32_t i = 0; i < count; i++) {
         FoldEdge *edge = &out->edges[i];
         if (!find_base(relation, i, edge, err)) return false;
-        if (pair->pairing == FOLD_ONE_TO_ONE && follows_both(relation, &edge->orbit))
+        if (is_one_sided(relation, pair, &edge->orbit))
             return err_set(err, "GPUs are joined directly: neighbours are not alike");
         set_orbit_sizes(relation, pair, &edge->orbit);
         uint64_t load;
@@ -350,6 +354,18 @@ static bool build_edges(Relation *relation, const FoldPair *pair, FoldRoute *out
     return true;
 }
 
+// Links between GPUs that forward are the first of one route and the last of another: their ends do
+// not tell which digits they follow.
+static bool is_forwarded(const Fabric *fabric, const Route *route) {
+    for (uint32_t i = 0; i < route->count; i++) {
+        FabricLink link = fabric_link(fabric, route->edges[i].link);
+        if (fabric_class(fabric, link.from)->kind == PART_GPU &&
+            fabric_class(fabric, link.to)->kind == PART_GPU && route->hops > 1)
+            return true;
+    }
+    return false;
+}
+
 bool fold_route(const Fabric *fabric, const FabricShape *shape, const FoldPair *pair,
                 FoldRoute *out, Err *err) {
     Relation relation = {.fabric = fabric, .shape = shape};
@@ -358,10 +374,12 @@ bool fold_route(const Fabric *fabric, const FabricShape *shape, const FoldPair *
     fold_digits(shape, pair->to_gpu, b);
     for (uint32_t d = 0; d < shape->digit_count; d++) relation.differs[d] = a[d] != b[d];
     normal_digits(&relation, a, b);
-    bool done = route_digits(&relation, a, b, &relation.base, err) &&
-                build_edges(&relation, pair, out, err) &&
-                fabric_route(fabric, fabric_gpu(fabric, pair->from_gpu),
-                             fabric_gpu(fabric, pair->to_gpu), &out->actual, err);
+    bool done = route_digits(&relation, a, b, &relation.base, err);
+    if (done && is_forwarded(fabric, &relation.base))
+        done = err_set(err, "GPUs forward for each other");
+    done = done && build_edges(&relation, pair, out, err) &&
+           fabric_route(fabric, fabric_gpu(fabric, pair->from_gpu),
+                        fabric_gpu(fabric, pair->to_gpu), &out->actual, err);
     fabric_route_free(&relation.base);
     fabric_route_free(&relation.moved);
     fabric_route_free(&relation.anchor);

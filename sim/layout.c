@@ -5,6 +5,9 @@
 // whose GPUs are all alike.
 #include "sim/layout.h"
 
+#include "model/base/hash.h"
+#include "model/plan/schedule_wire.h"
+
 #define INSIDE (UINT32_C(1) << 31)
 
 static uint32_t first_inner_digit(const FabricShape *shape, uint32_t domain_size) {
@@ -69,6 +72,7 @@ static void open_shape(const Layout *layout, const FabricShape *shape, Arena *ar
 bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule, uint32_t first_gpu,
                  Arena *arena, Err *err) {
     if (!fabric->shape.uniform) return err_set(err, "the machine is not uniform");
+    if (fabric_has_faults(fabric)) return err_set(err, "the machine has faults");
     *layout = (Layout){.fabric = fabric,
                        .schedule = schedule,
                        .first_gpu = first_gpu,
@@ -83,6 +87,11 @@ bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule,
     }
     open_shape(layout, &fabric->shape, arena, &layout->whole);
     open_shape(layout, &merged, arena, &layout->domain);
+    if (schedule->role_count > 1) {
+        RoleId *owners = schedule_wire_owners(schedule);
+        layout->owners = arena_copy(arena, owners, schedule->rank_count, sizeof *owners);
+        mem_free(owners);
+    }
     return true;
 }
 
@@ -129,10 +138,31 @@ static bool is_inside_domains(const Layout *layout, const GroupFamily *family, u
     return layout->domain_size % span == 0 && first % span == 0 && family->period % span == 0;
 }
 
+// Whether all groups in which a role has ranks have as many ranks of each role.
+static bool roles_mix_evenly(const Layout *layout, const GroupFamily *family) {
+    if (layout->owners == NULL) return true;
+    Digest *seen = mem_alloc(layout->schedule->role_count, sizeof *seen);
+    bool is_even = true;
+    for (uint32_t g = 0; is_even && g < family->count; g++) {
+        Digest sum = 0;
+        for (uint32_t j = 0; j < family->size; j++)
+            sum += hash_u64(HASH_START, layout->owners[schedule_group_member(family, g, j)]);
+        for (uint32_t j = 0; j < family->size; j++) {
+            Digest *of_role = &seen[layout->owners[schedule_group_member(family, g, j)]];
+            if (*of_role != 0 && *of_role != sum) is_even = false;
+            *of_role = sum;
+        }
+    }
+    mem_free(seen);
+    return is_even;
+}
+
 bool layout_groups_are_regular(const Layout *layout, const GroupFamily *family, Err *err) {
     const FabricShape *shape = &layout->whole.shape;
     uint32_t numbers[FABRIC_DIGITS_MAX + 2], count = 0, block = 1;
     uint32_t span = family->stride * family->size, first = family->first + layout->first_gpu;
+    if (!roles_mix_evenly(layout, family))
+        return err_set(err, "groups of \"%s\" mix roles unevenly", family->name);
     if (is_inside_domains(layout, family, span)) return true;
     numbers[count++] = family->stride;
     numbers[count++] = span;

@@ -27,6 +27,7 @@ typedef struct Layout {
     uint32_t first_gpu;
     uint32_t domain_size;
     LayoutShape whole, domain; // memory of the caller's arena
+    RoleId *owners;            // role of each rank; NULL when there is one role
 } Layout;
 
 bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule, uint32_t first_gpu,

@@ -1,30 +1,30 @@
 // Resources for links and for classes of alike links.
 //
-// Invariant: two resources never share a link. Equal orbits are one resource; orbits that overlap
-// in part cannot be told apart by a rate and are refused, so a folded run is exact or does not
-// happen.
+// Invariant: two resources never share a link. Equal orbits and equal classes are one resource;
+// those that overlap in part cannot be told apart by a rate and are refused, so a run is exact or
+// does not happen. What a link carried is a whole number of parts of 1 / scale of a byte: it is the
+// same however transfers are counted together.
 #include "sim/net.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model/base/mem.h"
 #include "model/base/num.h"
+#include "model/base/wide.h"
 
 void net_init(Net *net, const Fabric *fabric, const Calib *calib) {
-    *net = (Net){.fabric = fabric, .calib = calib};
+    *net = (Net){.fabric = fabric, .calib = calib, .flows = flow_open(), .scale = 1};
 }
 
 void net_free(Net *net) {
-    flow_free(&net->flows);
+    flow_close(net->flows);
     mem_free(net->links);
     keymap_free(&net->by_orbit);
+    keymap_free(&net->by_link);
     *net = (Net){0};
-}
-
-LinkOrbit net_single(LinkId link) {
-    return (LinkOrbit){.base = link, .planes = 1, .size = 1};
 }
 
 CalibParam net_bandwidth_param(LinkClass link_class) {
@@ -63,11 +63,22 @@ static uint64_t capacity_Bps(const Net *net, const FabricLink *link) {
 }
 
 static bool refuse_overlap(const Net *net, const LinkOrbit *orbit, Err *err) {
-    if (orbit->digit_count == 0) return true; // single links overlap only when equal
-    for (ResourceId r = 0; r < net->flows.resource_count; r++)
+    for (ResourceId r = 0; r < flow_resource_count(net->flows); r++)
         if (fold_orbit_conflict(&net->links[r].orbit, orbit))
             return err_set(err,
                            "roles share some, but not all, links of a tier: they cannot be folded");
+    return true;
+}
+
+static bool add_resource(Net *net, LinkId id, uint64_t links, ResourceId *out, Err *err) {
+    FabricLink link = fabric_link(net->fabric, id);
+    uint64_t capacity = capacity_Bps(net, &link);
+    if (capacity > FLOW_CAPACITY_MAX)
+        return err_set(err, "a link of %" PRIu64 " B/s is faster than can be simulated, %" PRIu64,
+                       capacity, FLOW_CAPACITY_MAX);
+    *out = flow_add_resource(net->flows, capacity);
+    net->links = mem_grow(net->links, &net->link_capacity, *out + 1, sizeof *net->links);
+    net->links[*out] = (NetLink){.link = link, .id = id, .links = links};
     return true;
 }
 
@@ -79,19 +90,62 @@ bool net_resource(Net *net, const LinkOrbit *orbit, ResourceId *out, Err *err) {
         *out = found;
         return true;
     }
-    if (!refuse_overlap(net, orbit, err)) return false;
-    FabricLink link = fabric_link(net->fabric, orbit->base);
-    ResourceId made = flow_add_resource(&net->flows, capacity_Bps(net, &link));
-    net->links = mem_grow(net->links, &net->link_capacity, made + 1, sizeof *net->links);
-    net->links[made] = (NetLink){.orbit = *orbit, .link = link};
-    keymap_add(&net->by_orbit, key, made);
-    *out = made;
+    if (!refuse_overlap(net, orbit, err) ||
+        !add_resource(net, orbit->base, orbit->size * orbit->planes, out, err))
+        return false;
+    net->links[*out].orbit = *orbit;
+    keymap_add(&net->by_orbit, key, *out);
+    return true;
+}
+
+static uint64_t link_key(LinkId link) {
+    return hash_u64(HASH_START, link);
+}
+
+// The one class that has all of these links, FLOW_NONE when none has one of them.
+static bool find_class(const Net *net, const LinkId *ids, uint32_t id_count, uint64_t links,
+                       ResourceId *out) {
+    *out = keymap_find(&net->by_link, link_key(ids[0]));
+    for (uint32_t i = 1; i < id_count; i++)
+        if (keymap_find(&net->by_link, link_key(ids[i])) != *out) return false;
+    return *out == KEYMAP_NONE || net->links[*out].links == links;
+}
+
+bool net_class(Net *net, const LinkId *ids, uint32_t id_count, uint64_t links, ResourceId *out,
+               Err *err) {
+    if (!find_class(net, ids, id_count, links, out))
+        return err_set(err, "two schedules of one simulation use links unlike each other: "
+                            "simulate them expanded");
+    if (*out != KEYMAP_NONE) return true;
+    if (!add_resource(net, ids[0], links, out, err)) return false;
+    for (uint32_t i = 0; i < id_count; i++) keymap_add(&net->by_link, link_key(ids[i]), *out);
+    return true;
+}
+
+bool net_cells(Net *net, Digest cells, Err *err) {
+    if (net->cells == 0) net->cells = cells;
+    return net->cells == cells ||
+           err_set(err, "two schedules of one simulation repeat in different parts of the "
+                        "machine: simulate them expanded");
+}
+
+bool net_path(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, PathId *out,
+              Err *err) {
+    if (!flow_add_path(net->flows, edges, count, scale, out))
+        return err_set(err,
+                       "a route of %u links in parts of 1/%" PRIu64 " is too uneven to simulate",
+                       count, scale);
+    uint64_t times = scale / wide_gcd(net->scale, scale);
+    net->scale *= times; // flow_add_path bounds it
+    for (ResourceId r = 0; times > 1 && r < flow_resource_count(net->flows); r++)
+        net->links[r].carried *= times;
     return true;
 }
 
 void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, uint64_t bytes) {
     for (uint32_t i = 0; i < count; i++)
-        net->links[edges[i].resource].bytes += wide_mul_div_up(bytes, edges[i].coefficient, scale);
+        net->links[edges[i].resource].carried +=
+            wide_mul(bytes, edges[i].coefficient) * (net->scale / scale);
 }
 
 static void name_link(const Fabric *fabric, const FabricLink *link, LinkTotal *total) {
@@ -107,14 +161,18 @@ void net_totals(const Net *net, LinkTotal out[LINK_CLASS_COUNT]) {
     memset(out, 0, LINK_CLASS_COUNT * sizeof *out);
     ResourceId busiest[LINK_CLASS_COUNT];
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) busiest[c] = FLOW_NONE;
-    for (ResourceId r = 0; r < net->flows.resource_count; r++) {
+    for (ResourceId r = 0; r < flow_resource_count(net->flows); r++) {
         const NetLink *link = &net->links[r];
         LinkTotal *total = &out[link->link.link_class];
-        total->bytes += link->bytes * link->orbit.size * link->orbit.planes;
-        if (link->bytes <= total->busiest_B) continue;
-        total->busiest_B = link->bytes;
+        uint64_t bytes = wide_saturate(wide_div_up(link->carried, net->scale));
+        total->bytes = wide_add_saturate(total->bytes, wide_mul_saturate(bytes, link->links));
+        ResourceId *best = &busiest[link->link.link_class];
+        bool is_same =
+            bytes == total->busiest_B && *best != FLOW_NONE && link->id < net->links[*best].id;
+        if (bytes <= total->busiest_B && !is_same) continue;
+        total->busiest_B = bytes;
         total->busiest_Bps = link->link.capacity_Bps;
-        busiest[link->link.link_class] = r;
+        *best = r;
     }
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++)
         if (busiest[c] != FLOW_NONE) name_link(net->fabric, &net->links[busiest[c]].link, &out[c]);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
+#include "model/base/wide.h"
 #include "model/cost/calib.h"
 #include "model/machine/fabric.h"
 #include "model/report/timeline.h"
@@ -16,18 +17,23 @@
 #include "sim/keymap.h"
 
 typedef struct NetLink {
-    LinkOrbit orbit; // size 1 and no digits for a single link
-    FabricLink link; // the base
-    uint64_t bytes;  // over one link so far, rounded up once per transfer
+    LinkOrbit orbit; // zeroed for a class
+    FabricLink link; // the base, or the first
+    LinkId id;       // of it
+    uint64_t links;  // alike ones
+    Wide carried;    // over one link so far, in 1 / Net.scale B
 } NetLink;
 
 typedef struct Net {
     const Fabric *fabric; // borrowed
     const Calib *calib;   // borrowed
-    FlowNet flows;
+    FlowNet *flows;
     NetLink *links; // by ResourceId
     uint32_t link_capacity;
+    uint64_t scale;  // a common multiple of the scales of all paths
     KeyMap by_orbit; // ResourceId by fold_orbit_key
+    KeyMap by_link;  // ResourceId of a link that is in a class
+    Digest cells;    // of the first run with classes, see net_cells
 } Net;
 
 void net_init(Net *net, const Fabric *fabric, const Calib *calib);
@@ -36,7 +42,18 @@ void net_free(Net *net);
 // The resource of an orbit, made when it is new. Refused when it overlaps another one without being
 // equal to it.
 bool net_resource(Net *net, const LinkOrbit *orbit, ResourceId *out, Err *err);
-LinkOrbit net_single(LinkId link);
+
+// The resource of a class of `links` alike links, of which those in `ids` were looked at, the
+// lowest first. Refused when another class has some of them.
+bool net_class(Net *net, const LinkId *ids, uint32_t id_count, uint64_t links, ResourceId *out,
+               Err *err);
+// Whether a run whose classes are told apart in cells of this digest may share links with those
+// before it: classes are compared by the links that were looked at.
+bool net_cells(Net *net, Digest cells, Err *err);
+
+// A path over resources. Refused when the exact arithmetic cannot hold its numbers.
+bool net_path(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, PathId *out,
+              Err *err);
 
 // Which constant scales the bandwidth of a link class, and which the software time of a step over a
 // route.

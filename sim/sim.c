@@ -12,13 +12,12 @@
 #include "model/base/mem.h"
 #include "model/base/num.h"
 #include "sim/engine.h"
-
-#define EXPANDED_UNASKED_MAX 64  // ranks that are expanded when folding fails: a step takes seconds
-#define EXPANDED_RANKS_MAX   128 // and at all: transfers grow with their square
+#include "sim/engine_compute.h"
+#include "sim/engine_repeat.h"
 
 Sim *sim_open(const Fabric *fabric, const PriceModel *model) {
     Sim *sim = mem_alloc(1, sizeof *sim);
-    *sim = (Sim){.fabric = fabric, .model = model};
+    *sim = (Sim){.fabric = fabric, .model = model, .repeat = engine_repeat_open()};
     net_init(&sim->net, fabric, model->calib);
     return sim;
 }
@@ -34,6 +33,7 @@ void sim_close(Sim *sim) {
     mem_free(sim->submissions);
     mem_free(sim->heap);
     mem_free(sim->tags);
+    engine_repeat_close(sim->repeat);
     net_free(&sim->net);
     mem_free(sim);
 }
@@ -64,9 +64,10 @@ static bool is_ready(const Submission *submission, const Member *member, const S
 }
 
 static void post(Sim *sim, EventKind kind, uint32_t s, uint32_t index, uint32_t detail, Time time) {
-    engine_push(
-        sim,
-        &(Event){.time = time, .kind = kind, .submission = s, .index = index, .detail = detail});
+    Event event = {.time = time, .kind = kind, .submission = s, .index = index, .detail = detail};
+    if (kind == EVENT_ENDED)
+        event.version = sim->submissions[s]->members[index].streams[detail].version;
+    engine_push(sim, &event);
 }
 
 // Sets the flows of the present step going, each after the latency of its path.
@@ -88,6 +89,7 @@ static void start_step(Sim *sim, uint32_t s, uint32_t m) {
 // Begins an instance, of which the first step waits `fixed_ps` more.
 static void begin_meeting(Sim *sim, uint32_t s, Meeting *meeting, Time fixed_ps) {
     meeting->fixed_ps = fixed_ps;
+    meeting->began = sim->now;
     meeting->step = 0;
     meeting->repeats_left = meeting->traffic.steps[0].repeat;
     start_step(sim, s, (uint32_t)(meeting - sim->submissions[s]->meetings));
@@ -146,15 +148,14 @@ static void try_stream(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     engine_account(submission, member, sim->now);
     stream->state = STREAM_RUNNING;
     stream->started = sim->now;
+    if (engine_is_comm(submission, stream->cursor.op))
+        engine_compute_take_sms(sim, s, member, stream->cursor.op);
     switch (submission->schedule->ops[stream->cursor.op].kind) {
     case OP_GEMM:
     case OP_GROUPED_GEMM:
     case OP_ATTENTION:
     case OP_MEMORY:
-    case OP_COPY:
-        post(sim, EVENT_ENDED, s, member, at,
-             sim->now + submission->prices[stream->cursor.op].time_ps);
-        break;
+    case OP_COPY: engine_compute_start(sim, s, member, at); break;
     case OP_SEND: enter_send(sim, s, member, stream); break;
     case OP_RECV: enter_receive(sim, s, member, stream); break;
     case OP_COLLECTIVE: enter_collective(sim, s, member, stream); break;
@@ -167,8 +168,9 @@ static void try_member(Sim *sim, uint32_t s, uint32_t member) {
         try_stream(sim, s, member, at);
 }
 
-static Time bound_of(Submission *submission, const Member *member, OpId op) {
-    if (submission->first_meeting[op] == SCHEDULE_NONE) return submission->prices[op].roofline_ps;
+static Time bound_of(Submission *submission, uint32_t m, OpId op) {
+    const Member *member = &submission->members[m];
+    if (!engine_is_comm(submission, op)) return engine_price(submission, m, op)->roofline_ps;
     if (submission->schedule->ops[op].kind == OP_RECV) return 0;
     return engine_meeting(submission, member, op)->traffic.bound_ps;
 }
@@ -179,7 +181,7 @@ static void note_end(Submission *submission, uint32_t member, const Stream *stre
         &submission->totals[(uint64_t)member * submission->schedule->op_count + stream->cursor.op];
     total->instances++;
     total->busy_ps += now - stream->started;
-    total->bound_ps += bound_of(submission, m, stream->cursor.op);
+    total->bound_ps += bound_of(submission, member, stream->cursor.op);
     m->done[stream->cursor.op]++;
     m->end = submission->end = now; // time never goes back
     submission->rounds[stream->cursor.pass] = now;
@@ -192,8 +194,13 @@ static void end_operation(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     Stream *stream = &m->streams[at];
     engine_account(submission, member, sim->now);
     note_end(submission, member, stream, sim->now);
+    const ScheduleCursor before = stream->cursor;
     schedule_index_next(&submission->index, &stream->cursor);
+    if (stream->cursor.iteration != before.iteration || stream->cursor.segment != before.segment ||
+        stream->cursor.pass != before.pass)
+        engine_repeat_begin(sim, s, member, at);
     stream->state = stream->cursor.op == SCHEDULE_NONE ? STREAM_ENDED : STREAM_BLOCKED;
+    if (engine_is_comm(submission, before.op)) engine_compute_give_sms(sim, s, member, before.op);
     try_member(sim, s, member);
 }
 
@@ -208,7 +215,7 @@ static bool launch(Sim *sim, const Event *event, Err *err) {
     for (uint32_t f = 0; f < step->flow_count; f++) {
         const TrafficFlow *flow = &meeting->traffic.flows[step->first_flow + f];
         if (flow->latency != event->detail) continue;
-        if (!flow_start(&sim->net.flows, flow->edges, flow->edge_count, flow->scale, flow->bytes,
+        if (!flow_start(sim->net.flows, flow->path, flow->bytes,
                         meeting->first_tag + step->first_flow + f, sim->now))
             return err_set(
                 err, "operation \"%s\": a transfer of %llu bytes is too large to simulate",
@@ -222,6 +229,8 @@ static void leave_collective(Sim *sim, uint32_t s, Meeting *meeting) {
     meeting->is_running = false;
     for (uint32_t i = 0; i < meeting->participant_count; i++) {
         const Participant *participant = &meeting->participants[i];
+        engine_count_transfer(submission, participant->member, participant->op, meeting->began,
+                              sim->now);
         post(sim, EVENT_ENDED, s, participant->member,
              submission->schedule->ops[participant->op].stream, sim->now);
     }
@@ -232,6 +241,14 @@ static void deliver(Sim *sim, uint32_t s, Meeting *meeting) {
     meeting->is_running = false;
     meeting->delivered++;
     const Participant *sender = &meeting->participants[0], *receiver = &meeting->participants[1];
+    engine_count_transfer(submission, sender->member, sender->op, meeting->began, sim->now);
+    if (meeting->receiver_waits) {
+        Time started = submission->members[receiver->member]
+                           .streams[submission->schedule->ops[receiver->op].stream]
+                           .started;
+        Time since = started > meeting->began ? started : meeting->began;
+        engine_count_transfer(submission, receiver->member, receiver->op, since, sim->now);
+    }
     post(sim, EVENT_ENDED, s, sender->member, submission->schedule->ops[sender->op].stream,
          sim->now);
     if (!meeting->receiver_waits || !has_come(meeting)) return;
@@ -241,14 +258,33 @@ static void deliver(Sim *sim, uint32_t s, Meeting *meeting) {
          sim->now);
 }
 
+// Of flows that end in one instant the one with the longest latency counts as the last, so that the
+// order of their ends has no effect.
+static void note_last(Meeting *meeting, const TrafficFlow *flow, Time now) {
+    const TrafficStep *step = &meeting->traffic.steps[meeting->step];
+    const TrafficLatency *latencies = &meeting->traffic.latencies[step->first_latency];
+    const TrafficFlow *last = meeting->last_end == now ? meeting->last : NULL;
+    meeting->last_end = now;
+    if (last != NULL) {
+        const TrafficLatency *a = &latencies[last->latency], *b = &latencies[flow->latency];
+        if (a->hardware_ps != b->hardware_ps ? a->hardware_ps > b->hardware_ps
+            : a->step_param != b->step_param ? a->step_param > b->step_param
+                                             : last->narrowest <= flow->narrowest)
+            return;
+    }
+    meeting->last = flow;
+}
+
 static void flow_ended(Sim *sim, uint32_t tag) {
     TagOwner owner = sim->tags[tag];
     Submission *submission = sim->submissions[owner.submission];
     Meeting *meeting = &submission->meetings[owner.meeting];
     const TrafficFlow *flow = &meeting->traffic.flows[tag - meeting->first_tag];
     net_count(&sim->net, flow->edges, flow->edge_count, flow->scale, flow->bytes);
+    note_last(meeting, flow, sim->now);
     if (--meeting->pending > 0) return;
-    engine_settle(sim, submission, meeting, flow);
+    engine_settle(sim, submission, meeting, meeting->last);
+    meeting->last = NULL;
     meeting->fixed_ps = 0;
     if (--meeting->repeats_left > 0) {
         start_step(sim, owner.submission, owner.meeting);
@@ -269,7 +305,8 @@ static bool apply(Sim *sim, const Event *event, Err *err) {
             try_member(sim, event->submission, m);
         return true;
     case EVENT_ENDED:
-        end_operation(sim, event->submission, event->index, event->detail);
+        if (engine_is_current(sim, event))
+            end_operation(sim, event->submission, event->index, event->detail);
         return true;
     case EVENT_LAUNCH: return launch(sim, event, err);
     }
@@ -280,7 +317,7 @@ static bool apply_instant(Sim *sim, Err *err) {
     for (;;) {
         uint32_t tag;
         Event event;
-        if (flow_take(&sim->net.flows, sim->now, &tag))
+        if (flow_take(sim->net.flows, sim->now, &tag))
             flow_ended(sim, tag);
         else if (sim->heap_count > 0 && sim->heap[0].time <= sim->now) {
             engine_pop(sim, &event);
@@ -315,8 +352,9 @@ static bool refuse_stuck(const Sim *sim, Err *err) {
 bool sim_advance(Sim *sim, Err *err) {
     for (;;) {
         if (!apply_instant(sim, err)) return false;
-        flow_solve(&sim->net.flows, sim->now);
-        Time next = flow_next(&sim->net.flows);
+        flow_solve(sim->net.flows, sim->now);
+        engine_repeat_skip(sim);
+        Time next = flow_next(sim->net.flows);
         if (sim->heap_count > 0 && sim->heap[0].time < next) next = sim->heap[0].time;
         if (next == TIME_MAX) return refuse_stuck(sim, err);
         if (next >= TIME_MAX / 2)
@@ -330,9 +368,7 @@ bool sim_advance(Sim *sim, Err *err) {
 static Submission *open_submission(Sim *sim, const Submission *request, SimForm form, Err *err) {
     Submission *submission = mem_alloc(1, sizeof *submission);
     *submission = *request;
-    if (traffic_open(&submission->traffic, &sim->net, submission->schedule, &submission->shape,
-                     &submission->load, submission->options.first_gpu, form, err) &&
-        engine_build(sim, submission, err)) {
+    if (engine_build(sim, submission, form, err)) {
         sim->form = form;
         return submission;
     }
@@ -340,8 +376,7 @@ static Submission *open_submission(Sim *sim, const Submission *request, SimForm 
     return NULL;
 }
 
-// The first submission fixes the form of all: folded when that is exact, else expanded when it is
-// small.
+// The first submission fixes the form of all: folded when that is exact, else refined.
 static Submission *open_in_either_form(Sim *sim, const Submission *request, Err *err) {
     Submission *submission = open_submission(sim, request, SIM_FOLDED, err);
     if (submission != NULL) return submission;
@@ -349,12 +384,8 @@ static Submission *open_in_either_form(Sim *sim, const Submission *request, Err 
     net_init(&sim->net, sim->fabric, sim->model->calib);
     sim->tag_count = 0;
     Err reason = {0};
-    uint32_t ranks = request->schedule->rank_count;
-    if (ranks > EXPANDED_UNASKED_MAX)
-        err_set(&reason, "%u ranks are too many to expand", ranks);
-    else
-        submission = open_submission(sim, request, SIM_EXPANDED, &reason);
-    if (submission == NULL) err_set(err, "%s; and not folded: %s", reason.text, err->text);
+    submission = open_submission(sim, request, SIM_REFINED, &reason);
+    if (submission == NULL) *err = reason;
     return submission;
 }
 
@@ -369,10 +400,7 @@ bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, cons
                                 .end = when};
     SimForm form = options->form == SIM_AUTO ? sim->form : options->form;
     if (sim->form != SIM_AUTO && form != sim->form)
-        return err_set(err, "all schedules of one simulation must be folded, or all expanded");
-    if (form == SIM_EXPANDED && schedule->rank_count > EXPANDED_RANKS_MAX)
-        return err_set(err, "%u ranks are too many to expand, at most %u", schedule->rank_count,
-                       EXPANDED_RANKS_MAX);
+        return err_set(err, "all schedules of one simulation must be of one form");
     Submission *submission = form == SIM_AUTO ? open_in_either_form(sim, &request, err)
                                               : open_submission(sim, &request, form, err);
     if (submission == NULL) return false;
@@ -384,10 +412,15 @@ bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, cons
     return true;
 }
 
+// Of members that end together, the one of the lowest rank.
 static uint32_t last_member(const Submission *submission) {
     uint32_t last = 0;
-    for (uint32_t m = 1; m < submission->member_count; m++)
-        if (submission->members[m].end > submission->members[last].end) last = m;
+    for (uint32_t m = 1; m < submission->member_count; m++) {
+        const Member *member = &submission->members[m], *best = &submission->members[last];
+        if (member->end > best->end ||
+            (member->end == best->end && member->first_rank < best->first_rank))
+            last = m;
+    }
     return last;
 }
 
@@ -397,10 +430,29 @@ static void copy_totals(const Submission *submission, Timeline *out) {
     out->totals = arena_copy(&out->arena, submission->totals, cells, sizeof *submission->totals);
     for (size_t i = 0; i < cells; i++) {
         OpId op = (OpId)(i % out->op_count);
-        out->totals[i].price = submission->prices[op];
+        const Price *price = engine_price(submission, (uint32_t)(i / out->op_count), op);
+        out->totals[i].price = *price;
         out->totals[i].bytes = schedule_op_is_comm(ops[op].kind)
                                    ? extent_value(&ops[op].comm.bytes, &submission->shape)
-                                   : submission->prices[op].bytes;
+                                   : price->bytes;
+    }
+}
+
+static TimelineForm form_of(SimForm form) {
+    switch (form) {
+    case SIM_AUTO:
+    case SIM_FOLDED: break;
+    case SIM_REFINED: return TIMELINE_REFINED;
+    case SIM_EXPANDED: return TIMELINE_EXPANDED;
+    }
+    return TIMELINE_FOLDED;
+}
+
+static void copy_members(const Submission *submission, Timeline *out) {
+    out->members = arena_alloc(&out->arena, out->member_count, sizeof *out->members);
+    for (uint32_t m = 0; m < out->member_count; m++) {
+        const Member *member = &submission->members[m];
+        out->members[m] = (TimelineMember){member->role, member->first_rank, member->ranks};
     }
 }
 
@@ -418,11 +470,12 @@ void sim_timeline(Sim *sim, uint32_t handle, Timeline *out) {
                       .member_count = submission->member_count,
                       .op_count = schedule->op_count,
                       .round_count = submission->round_count,
-                      .folded = sim->form == SIM_FOLDED,
+                      .form = form_of(sim->form),
                       .events = sim->events};
     if (submission->options.keep_spans)
         out->spans = arena_copy(&out->arena, submission->spans, submission->span_count,
                                 sizeof *submission->spans);
+    copy_members(submission, out);
     copy_totals(submission, out);
     out->round_ps = arena_copy(&out->arena, submission->rounds, submission->round_count,
                                sizeof *submission->rounds);

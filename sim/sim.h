@@ -13,10 +13,11 @@
 #include "model/plan/schedule.h"
 #include "model/report/timeline.h"
 
-// FOLDED: one member per role; exact when the placement is symmetric, refused otherwise. EXPANDED:
-// one member per rank: the oracle, for small machines. AUTO: folded when exact, else expanded when
-// it is small enough, else an error that says so.
-typedef enum SimForm { SIM_AUTO, SIM_FOLDED, SIM_EXPANDED } SimForm;
+// FOLDED: one member for each role, found without looking at ranks; refused where the placement is
+// not regular. REFINED: one for each class of ranks that are alike (refine.h). EXPANDED: one for
+// each rank: the oracle, for small machines. All are exact. AUTO: folded, else refined, else an
+// error that says why not.
+typedef enum SimForm { SIM_AUTO, SIM_FOLDED, SIM_REFINED, SIM_EXPANDED } SimForm;
 
 typedef struct SimOptions {
     SimForm form;

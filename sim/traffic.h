@@ -1,5 +1,4 @@
-// The transfers of one communication operation as flows over resources: for all ranks at once
-// (folded) or for the ranks of one group (expanded).
+// The transfers of one communication operation as flows over resources.
 #ifndef SIM_TRAFFIC_H
 #define SIM_TRAFFIC_H
 
@@ -19,6 +18,7 @@ typedef struct TrafficFlow {
     const FlowEdge *edges;
     uint32_t edge_count;
     uint64_t scale;
+    PathId path;         // of the same edges
     uint64_t bytes;      // of one transfer
     uint32_t latency;    // position among the latencies of its step
     LinkClass narrowest; // class of the link of its path that the step fills most
@@ -47,8 +47,24 @@ typedef struct Traffic {
     Time bound_ps; // all steps at nominal capacity, hardware latency included
 } Traffic;
 
-typedef struct TrafficRoute TrafficRoute; // cached edges of a pair
-typedef struct LinkLoad LinkLoad;         // what one step puts on a link
+// Where a flow goes. The edges outlive the Traffic.
+typedef struct TrafficRoute {
+    FlowEdge *edges;
+    uint32_t edge_count;
+    uint64_t scale;
+    PathId path;
+    TrafficLatency latency;
+} TrafficRoute;
+
+// A step is opened, then flows are added to it.
+void traffic_open_step(Traffic *traffic, uint32_t repeat);
+void traffic_add(Traffic *traffic, const TrafficRoute *route, uint64_t bytes);
+// Sets the bound of each traffic alone, and the narrowest links of the flows when all run at once:
+// traffics of one channel, which have as many steps.
+void traffic_measure(const Net *net, Traffic *const *traffics, uint32_t count);
+void traffic_free(Traffic *traffic);
+
+// ---- Folded: for all ranks at once (traffic.c)
 
 // What traffic is built from. Edges live in `arena`; `routes` caches them by pair.
 typedef struct TrafficContext {
@@ -58,28 +74,23 @@ typedef struct TrafficContext {
     const Load *load;
     uint32_t first_gpu;
     Arena arena;
-    bool is_folded;
-    Layout layout; // when folded
+    Layout layout;
     TrafficRoute *routes;
     uint32_t route_count, route_capacity;
     KeyMap route_by_pair;
-    LinkLoad *loads; // scratch: [resource]
-    uint32_t load_capacity;
 } TrafficContext;
 
-// Borrows all but the form. Refused, with the reason: more ranks than the machine has GPUs, a
-// recorded load, and, FOLDED, a machine that is not uniform; roles that cannot be folded are
-// refused as their transfers are built.
+// Borrows all. Refused, with the reason: more ranks than the machine has GPUs, a recorded load, a
+// machine that is not uniform or has faults; roles that cannot be folded are refused as their
+// transfers are built.
 bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
-                  const StepShape *shape, const Load *load, uint32_t first_gpu, SimForm form,
-                  Err *err);
+                  const StepShape *shape, const Load *load, uint32_t first_gpu, Err *err);
 void traffic_close(TrafficContext *context);
 
-// A collective; `op` is any of the operations that share its channel. FOLDED: all groups of the
-// family. EXPANDED: group number `group`.
-bool traffic_collective(TrafficContext *context, OpId op, uint32_t group, Traffic *out, Err *err);
-// A SEND. FOLDED: all members of the role. EXPANDED: member `index` of it.
-bool traffic_send(TrafficContext *context, OpId op, uint32_t index, Traffic *out, Err *err);
-void traffic_free(Traffic *traffic);
+// A collective, for all groups in which roles meet: `ops` are theirs. Not measured.
+bool traffic_collective(TrafficContext *context, const OpId *ops, uint32_t op_count, Traffic *out,
+                        Err *err);
+// A SEND, for all members of the role. Not measured.
+bool traffic_send(TrafficContext *context, OpId op, Traffic *out, Err *err);
 
 #endif

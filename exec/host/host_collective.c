@@ -1,8 +1,8 @@
 // One collective on the memories of a group, by its step list.
 //
 // Invariant: inputs are copied aside first and never written; in a step every transfer reads what
-// the outputs held when the step began; copies go before sums, sums in order of their source. So
-// the result is that of ranks that really run side by side.
+// outputs and scratch held when the step began; copies go before sums, sums in order of their
+// source. So the result is that of ranks that really run side by side.
 #include "exec/host/host_internal.h"
 
 #include <string.h>
@@ -15,20 +15,25 @@ typedef struct Scene {
     HostRun *run;
     const OpId *ops;
     const Op *op; // of member 0: what all have in common
+    CollectiveShape shape;
     uint32_t n;
     uint64_t bytes;
     uint32_t *ranks;
-    uint8_t **inputs; // copies
-    uint8_t **before; // copies of the outputs at the start of the step
+    uint8_t **inputs;    // copies
+    uint8_t **scratches; // of this collective alone
+    uint64_t *scratch_B;
+    uint8_t **before[TRANSFER_SPACES]; // copies at the start of the step; of inputs: the inputs
     CollectiveShare *shares;
 } Scene;
 
 static uint64_t slice_bytes(const Scene *scene, uint32_t member, TransferSpace space) {
+    if (space == TRANSFER_SCRATCH) return scene->scratch_B[member];
     const ScheduleSides *sides = &scene->run->sides[scene->ops[member]];
     return scene->run->slices[space == TRANSFER_INPUT ? sides->input : sides->output].count;
 }
 
-static uint8_t *output_of(const Scene *scene, uint32_t member) {
+static uint8_t *memory_of(const Scene *scene, uint32_t member, TransferSpace space) {
+    if (space == TRANSFER_SCRATCH) return scene->scratches[member];
     return host_slice(scene->run, scene->run->sides[scene->ops[member]].output,
                       scene->ranks[member]);
 }
@@ -77,44 +82,61 @@ static HostRange part_range(const Scene *scene, TransferSpace space, uint32_t so
     return range;
 }
 
+static uint64_t part_bytes(const Scene *scene, CollectivePart part) {
+    return part_range(scene, TRANSFER_INPUT, part.source, part.target).count;
+}
+
+// Where chunk `chunk` begins in the scratch of a member; its own node's chunks have no room.
+static uint64_t scratch_start(const Scene *scene, uint32_t member, uint32_t chunk) {
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < chunk; i++) {
+        if (i / scene->shape.inner == member / scene->shape.inner) continue;
+        start += part_bytes(scene, collective_scratch_part(scene->shape, member, i));
+    }
+    return start;
+}
+
 // An element at the end of a rank's tokens may be cut short; what is missing of it does not move.
 static uint64_t clip(uint64_t count, HostRange range, uint64_t bytes) {
     uint64_t room = range.first < bytes ? bytes - range.first : 0;
     return count < room ? count : room;
 }
 
-static HostRange chunk_range(const Scene *scene, TransferSpace space, uint32_t chunk) {
+static HostRange chunk_range(const Scene *scene, TransferSpace space, uint32_t chunk,
+                             uint32_t chunks) {
     const Comm *comm = &scene->op->comm;
-    HostRange range = {.first = 0, .count = scene->bytes};
-    if (chunk == CHUNK_ALL) return range;
+    HostRange range, last;
     collective_chunk(scene->bytes, comm->element, scene->n, chunk, &range.first, &range.count);
+    collective_chunk(scene->bytes, comm->element, scene->n, chunk + chunks - 1, &last.first,
+                     &last.count);
+    range.count = last.first + last.count - range.first;
     bool single = (comm->collective == COLLECTIVE_ALL_GATHER && space == TRANSFER_INPUT) ||
                   (comm->collective == COLLECTIVE_REDUCE_SCATTER && space == TRANSFER_OUTPUT);
     if (single) range.first = 0;
     return range;
 }
 
-static HostRange from_range(const Scene *scene, const Transfer *transfer) {
-    if (scene->op->comm.collective == COLLECTIVE_ALL_TO_ALL)
-        return part_range(scene, TRANSFER_INPUT, transfer->from, transfer->to);
-    return chunk_range(scene, transfer->from_space, transfer->from_chunk);
-}
-
-static HostRange to_range(const Scene *scene, const Transfer *transfer) {
-    if (scene->op->comm.collective == COLLECTIVE_ALL_TO_ALL)
-        return part_range(scene, TRANSFER_OUTPUT, transfer->from, transfer->to);
-    return chunk_range(scene, TRANSFER_OUTPUT, transfer->to_chunk);
+// Where a transfer takes from, or puts to.
+static HostRange end_range(const Scene *scene, const Transfer *transfer, TransferSpace space,
+                           uint32_t member, uint32_t chunk) {
+    if (scene->shape.kind != COLLECTIVE_ALL_TO_ALL)
+        return chunk_range(scene, space, chunk, transfer->chunks);
+    CollectivePart part = collective_part(transfer);
+    if (space != TRANSFER_SCRATCH) return part_range(scene, space, part.source, part.target);
+    return (HostRange){.first = scratch_start(scene, member, chunk),
+                       .count = part_bytes(scene, part)};
 }
 
 static void apply(const Scene *scene, const Transfer *transfer) {
     HostResult *result = scene->run->result;
-    HostRange from = from_range(scene, transfer), to = to_range(scene, transfer);
+    HostRange from =
+        end_range(scene, transfer, transfer->from_space, transfer->from, transfer->from_chunk);
+    HostRange to = end_range(scene, transfer, transfer->to_space, transfer->to, transfer->to_chunk);
     uint64_t count =
         clip(from.count, from, slice_bytes(scene, transfer->from, transfer->from_space));
-    count = clip(count, to, slice_bytes(scene, transfer->to, TRANSFER_OUTPUT));
-    const uint8_t *source = transfer->from_space == TRANSFER_INPUT ? scene->inputs[transfer->from]
-                                                                   : scene->before[transfer->from];
-    uint8_t *into = output_of(scene, transfer->to);
+    count = clip(count, to, slice_bytes(scene, transfer->to, transfer->to_space));
+    const uint8_t *source = scene->before[transfer->from_space][transfer->from];
+    uint8_t *into = memory_of(scene, transfer->to, transfer->to_space);
     if (count == 0) return;
     if (transfer->action == TRANSFER_COPY)
         memcpy(into + to.first, source + from.first, count);
@@ -127,27 +149,38 @@ static void apply(const Scene *scene, const Transfer *transfer) {
 }
 
 static void apply_all(const Scene *scene, uint32_t step, TransferAction action) {
-    const Comm *comm = &scene->op->comm;
     for (uint32_t from = 0; from < scene->n; from++) {
-        uint32_t count =
-            collective_transfer_count(comm->collective, comm->algorithm, scene->n, step, from);
+        uint32_t count = collective_transfer_count(scene->shape, step, from);
         for (uint32_t i = 0; i < count; i++) {
-            Transfer transfer =
-                collective_transfer(comm->collective, comm->algorithm, scene->n, step, from, i);
+            Transfer transfer = collective_transfer(scene->shape, step, from, i);
             if (transfer.action == action) apply(scene, &transfer);
         }
     }
 }
 
+static void keep_before(const Scene *scene, TransferSpace space) {
+    for (uint32_t i = 0; i < scene->n; i++) {
+        uint64_t bytes = slice_bytes(scene, i, space);
+        if (bytes > 0) memcpy(scene->before[space][i], memory_of(scene, i, space), bytes);
+    }
+}
+
 static void run_steps(const Scene *scene) {
-    const Comm *comm = &scene->op->comm;
-    uint32_t steps = collective_steps(comm->collective, comm->algorithm, scene->n);
+    uint32_t steps = collective_steps(scene->shape);
     for (uint32_t step = 0; step == 0 || step < steps; step++) {
-        for (uint32_t i = 0; step > 0 && i < scene->n; i++)
-            memcpy(scene->before[i], output_of(scene, i), slice_bytes(scene, i, TRANSFER_OUTPUT));
+        if (step > 0) keep_before(scene, TRANSFER_OUTPUT);
+        if (step > 0) keep_before(scene, TRANSFER_SCRATCH);
         apply_all(scene, step, TRANSFER_COPY);
         apply_all(scene, step, TRANSFER_ADD);
     }
+}
+
+// Only hierarchical algorithms have something aside between their steps.
+static uint64_t scratch_bytes(const Scene *scene, uint32_t member) {
+    if (scene->shape.algorithm != ALGORITHM_HIERARCHICAL || scene->n == 1) return 0;
+    if (scene->shape.kind == COLLECTIVE_REDUCE_SCATTER) return scene->bytes;
+    if (scene->shape.kind != COLLECTIVE_ALL_TO_ALL) return 0;
+    return scratch_start(scene, member, scene->n);
 }
 
 static void set_aside(Scene *scene, Arena *arena) {
@@ -157,7 +190,10 @@ static void set_aside(Scene *scene, Arena *arena) {
         uint64_t output = slice_bytes(scene, i, TRANSFER_OUTPUT);
         uint32_t slice = run->sides[scene->ops[i]].input;
         scene->inputs[i] = arena_copy(arena, host_slice(run, slice, scene->ranks[i]), input, 1);
-        scene->before[i] = arena_alloc(arena, output, 1);
+        scene->before[TRANSFER_OUTPUT][i] = arena_alloc(arena, output, 1);
+        scene->scratch_B[i] = scratch_bytes(scene, i);
+        scene->scratches[i] = arena_alloc(arena, scene->scratch_B[i], 1);
+        scene->before[TRANSFER_SCRATCH][i] = arena_alloc(arena, scene->scratch_B[i], 1);
     }
 }
 
@@ -189,12 +225,17 @@ bool host_collective(HostRun *run, uint32_t group, const OpId *ops, Err *err) {
     Scene scene = {.run = run,
                    .ops = ops,
                    .op = op,
+                   .shape = schedule_comm_shape(run->schedule, &op->comm),
                    .n = n,
                    .bytes = extent_value(&op->comm.bytes, run->shape),
                    .ranks = arena_alloc(&arena, n, sizeof(uint32_t)),
                    .inputs = arena_alloc(&arena, n, sizeof(uint8_t *)),
-                   .before = arena_alloc(&arena, n, sizeof(uint8_t *)),
+                   .scratches = arena_alloc(&arena, n, sizeof(uint8_t *)),
+                   .scratch_B = arena_alloc(&arena, n, sizeof(uint64_t)),
                    .shares = arena_alloc(&arena, n, sizeof(CollectiveShare))};
+    scene.before[TRANSFER_INPUT] = scene.inputs;
+    scene.before[TRANSFER_OUTPUT] = arena_alloc(&arena, n, sizeof(uint8_t *));
+    scene.before[TRANSFER_SCRATCH] = arena_alloc(&arena, n, sizeof(uint8_t *));
     bool good = true;
     for (uint32_t i = 0; i < n; i++) scene.ranks[i] = schedule_group_member(family, group, i);
     if (op->comm.split != SPLIT_EVEN) {

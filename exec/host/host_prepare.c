@@ -18,7 +18,8 @@ static bool check_sums(const Schedule *schedule, OpId id, const HostRun *run, Er
         format = schedule->buffers[output->buffer].format;
         bytes = unit = extent_value(&op->compute.bytes, run->shape);
     } else if (op->kind != OP_COLLECTIVE || op->comm.collective == COLLECTIVE_ALL_GATHER ||
-               op->comm.collective == COLLECTIVE_ALL_TO_ALL) {
+               op->comm.collective == COLLECTIVE_ALL_TO_ALL ||
+               op->comm.collective == COLLECTIVE_BROADCAST) {
         return true;
     }
     uint32_t element;
@@ -32,6 +33,9 @@ static bool check_sums(const Schedule *schedule, OpId id, const HostRun *run, Er
 static bool check_load(const HostRun *run, const Op *op, Err *err) {
     const Comm *comm = &op->comm;
     if (op->kind != OP_COLLECTIVE || comm->split == SPLIT_EVEN) return true;
+    if (run->load->sources > 1)
+        return err_set(err, "the load is of %u sources, the host back end deals tokens of one",
+                       run->load->sources);
     return load_check(run->load, comm->moe_layer + 1, comm->experts_total, err);
 }
 
@@ -73,7 +77,8 @@ static Wide moved_B(const HostRun *run, const Op *op) {
 static Wide aside_B(const HostRun *run, const Op *op) {
     if (op->kind != OP_COLLECTIVE) return 0;
     uint32_t n = run->schedule->groups[op->comm.group].size;
-    return 2 * (op_bytes(run, op) + (Wide)op->comm.element * n) * n;
+    uint32_t copies = op->comm.algorithm == ALGORITHM_HIERARCHICAL ? 4 : 2; // with scratch or not
+    return copies * (op_bytes(run, op) + (Wide)op->comm.element * n) * n;
 }
 
 // How many messages of a port may be on their way: see host_post.

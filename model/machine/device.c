@@ -142,18 +142,22 @@ static bool read_kind(JsonNode node, Device *device, Err *err) {
 }
 
 static bool read_counts(JsonNode node, Device *device, Err *err) {
-    Range units = {0}, links = {0}, ports = {0}, l2 = {0}, port = {0};
+    Range units = {0}, comm = {0}, links = {0}, ports = {0}, l2 = {0}, port = {0}, sums = {0};
     bool done = read_range(node, "compute_units", MEASURE_COUNT, &units, err) &&
+                read_range(node, "comm_units", MEASURE_COUNT, &comm, err) &&
                 read_range(node, "scale_up_links", MEASURE_COUNT, &links, err) &&
                 read_range(node, "ports", MEASURE_COUNT, &ports, err) &&
                 read_range(node, "l2", MEASURE_BYTES, &l2, err) &&
-                read_range(node, "port", MEASURE_RATE, &port, err);
+                read_range(node, "port", MEASURE_RATE, &port, err) &&
+                read_range(node, "in_network", MEASURE_COUNT, &sums, err);
     device->compute_units = (uint32_t)units.low;
     device->compute_units_high = (uint32_t)units.high;
+    device->comm_units = (uint32_t)comm.low;
     device->scale_up_links = (uint32_t)links.low;
     device->ports = (uint32_t)ports.low;
     device->l2_B = l2.low;
     device->port_Bps = port.low;
+    device->in_network = (uint32_t)sums.low;
     return done;
 }
 
@@ -256,6 +260,8 @@ static Digest hash_device(Digest digest, const Device *device) {
     digest = hash_range(hash_range(digest, device->scale_up_Bps), device->power_mW);
     digest = hash_range(digest, device->price_uusd_per_hour);
     digest = hash_u64(hash_u64(digest, device->compute_units), device->compute_units_high);
+    digest = hash_u64(digest, device->comm_units);
+    digest = hash_u64(digest, device->in_network);
     digest = hash_u64(hash_u64(digest, device->l2_B), device->scale_up_links);
     digest = hash_u64(hash_u64(digest, device->ports), device->port_Bps);
     return hash_string(hash_string(digest, device->generation), device->host);

@@ -31,12 +31,16 @@ typedef struct Device {
                                     // them
     uint32_t compute_units;         // SM or CU; 0 when not given; the low end of a range
     uint32_t compute_units_high;
+    uint32_t comm_units; // of these, taken by kernels of an all-to-all that are made for bandwidth
+                         // (prefill); 0 when not given
     uint64_t l2_B;
     Range scale_up_Bps; // sum over its scale-up links
     uint32_t scale_up_links;
     uint32_t ports; // of a NIC or switch; 0 when not given
     uint64_t port_Bps;
-    const char *host; // link to the host: "PCIe5", "C2C"; "" when not given
+    uint32_t in_network; // 1: a switch that sums and copies on the way (NVLink SHARP); 0 when not
+                         // given
+    const char *host;    // link to the host: "PCIe5", "C2C"; "" when not given
     Range power_mW;
     Range price_uusd_per_hour;
     const char *generation; // "hopper", "blackwell": key of calibrations

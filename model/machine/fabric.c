@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/machine/fabric_fault.h"
 #include "model/machine/fabric_rule.h"
 #include "model/machine/fabric_shape.h"
 #include "model/machine/topology_link.h"
@@ -277,7 +278,8 @@ bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fa
     if (done) add_adjacent(&fabric);
     if (done) fabric.node_size = node_size_of(&fabric);
     done = done && check_linked(&fabric, err) && check_joined(&fabric, err) &&
-           check_ports(&fabric, err) && fabric_shape_find(&fabric, err);
+           check_ports(&fabric, err) && fabric_shape_find(&fabric, err) &&
+           fabric_fault_apply(&fabric, err);
     if (!done) {
         fabric_free(&fabric);
         return false;
@@ -350,6 +352,16 @@ FabricLink fabric_link(const Fabric *fabric, LinkId link) {
     bool is_back = (link - rule->first) % 2 == 1;
     out.from = is_back ? to : from;
     out.to = is_back ? from : to;
+    if (fabric->faults == NULL) return out;
+    const FabricFaultLink *fault = fabric_fault_find(fabric, link);
+    if (fault != NULL) {
+        out.cables = fault->cables;
+        out.capacity_Bps = fault->capacity_Bps;
+    }
+    if (fabric_is_dead(fabric, from) || fabric_is_dead(fabric, to)) {
+        out.cables = 0;
+        out.capacity_Bps = 0;
+    }
     return out;
 }
 
@@ -357,6 +369,8 @@ bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, Lin
     uint32_t class_id = (uint32_t)(fabric_class(fabric, from) - fabric->classes);
     uint32_t entry = fabric->adjacent_start[class_id] + (uint32_t)(*cursor >> 32);
     uint64_t position = *cursor & UINT32_MAX;
+    bool has_faults = fabric->faults != NULL;
+    if (has_faults && fabric_is_dead(fabric, from)) return false;
     for (; entry < fabric->adjacent_start[class_id + 1]; entry++, position = 0) {
         const FabricAdjacent *adjacent = &fabric->adjacent[entry];
         FabricWalk walk;
@@ -364,8 +378,13 @@ bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, Lin
         fabric_rule_walk(fabric, &fabric->rules[adjacent->rule], (FabricSide)adjacent->side, from,
                          &walk);
         walk.position = position;
-        if (!fabric_rule_next(&walk, &partner, out)) continue;
+        LinkId link;
+        bool found;
+        do found = fabric_rule_next(&walk, &partner, &link);
+        while (found && has_faults && fabric_fault_stops(fabric, link, partner));
+        if (!found) continue;
         *cursor = (uint64_t)(entry - fabric->adjacent_start[class_id]) << 32 | walk.position;
+        *out = link;
         return true;
     }
     return false;
@@ -383,8 +402,9 @@ static bool check_link(const Fabric *fabric, LinkId id, Err *err) {
     if (back.from != link.to || back.to != link.from)
         return err_set(err, "link %u has no way back", id);
     while (fabric_next_link(fabric, link.from, &cursor, &found)) {
-        if (found == id) return true;
+        if (found == id) return link.capacity_Bps > 0 || err_set(err, "link %u is dead", id);
     }
+    if (link.capacity_Bps == 0 && fabric_has_faults(fabric)) return true;
     return err_set(err, "link %u is not found from vertex %u", id, link.from);
 }
 

@@ -52,14 +52,16 @@ typedef struct RouteEdge {
     uint32_t weight; // this link carries weight / Route.weight_total of every transfer
 } RouteEdge;
 
-// The paths of a transfer, merged: edges ordered by distance from the source, then by link. At
-// every distance the weights add up to weight_total. Parallel shortest paths share in proportion to
-// the capacity of their narrowest link.
+// The paths of a transfer, merged: edges by distance from the source, then by link; at every
+// distance the weights add up to weight_total. Parallel shortest paths share in proportion to the
+// capacity of their narrowest link (stripe and adaptive are one in a fluid model); of links of
+// policy hash out of a part, a hash of the pair takes one, for all of the transfer.
 typedef struct Route {
     RouteEdge *edges; // heap, freed by fabric_route_free
     uint32_t count, capacity;
     uint32_t weight_total;
     uint32_t hops;          // links on each path
+    bool is_hashed;         // a hash chose among several paths
     Time latency_ps;        // sum over one path (the longest when they differ)
     LinkClass narrowest;    // class of the link that limits a lone transfer
     uint64_t bandwidth_Bps; // of a lone transfer
@@ -68,18 +70,18 @@ typedef struct Route {
 // How GPUs are arranged as far as routes can tell: a GPU index is a mixed-radix number (most
 // significant digit first), and the route of a pair depends, up to renaming of parts, only on which
 // digits differ; each link of it is the same for all values of a digit of an endpoint or another
-// for each value. `uniform` is false when that does not hold (a ring, mixed GPUs, pairs of GPUs
-// that share a NIC without a template of their own) or could not be shown; then each pair is its
-// own case and the digits are those of the templates ({gpu_count} when there are several classes of
-// GPUs). Digits that no route can tell apart are merged: one NVL72 is {72}, a cluster of 4 units of
-// 32 nodes of 8 GPUs on rails is {4, 32, 8}.
+// for each value. `uniform` is false when that does not hold (a ring, mixed GPUs, GPUs that share a
+// NIC, hashed links) or could not be shown; then each pair is its own case and the digits are those
+// of the templates ({gpu_count} with several classes of GPUs). Digits that no route can tell apart
+// are merged: one NVL72 is {72}, 4 units of 32 nodes of 8 GPUs on rails are {4, 32, 8}.
 typedef struct FabricShape {
     bool uniform;
     uint32_t digit_count;
     uint32_t size[FABRIC_DIGITS_MAX];
 } FabricShape;
 
-typedef struct FabricRule FabricRule; // compiled link rule, fabric_rule.h
+typedef struct FabricRule FabricRule;     // compiled link rule, fabric_rule.h
+typedef struct FabricFaults FabricFaults; // links and parts that are not as built, fabric_fault.h
 
 // A rule seen from a class that it touches. Those of a class are neighbours in Fabric.adjacent.
 typedef struct FabricAdjacent {
@@ -100,14 +102,15 @@ typedef struct Fabric {
     LinkId link_count;        // directed
     uint32_t gpu_count;
     FabricShape shape;
-    uint32_t
-        domain_size;    // GPUs joined by scale-up links alone (nvlink, c2c); 1 when there are none
-    uint32_t node_size; // GPUs of one innermost template that holds GPUs
+    uint32_t domain_size;       // GPUs joined by scale-up links alone; 1 when there are none
+    uint32_t node_size;         // GPUs of one innermost template that holds GPUs
+    const FabricFaults *faults; // NULL when the topology has none
 } Fabric;
 
 // Compiles a finished topology. Refuses an unknown device, a part of the wrong kind of device, a
-// part without a link and a GPU that cannot reach another one, each with its place. The topology
-// and catalogue must outlive the fabric.
+// part without a link and a live GPU that cannot reach another one, each with its place. All fields
+// describe the machine as built; links and routes are as faults leave them. The topology and
+// catalogue must outlive the fabric.
 bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fabric *out,
                   Err *err);
 void fabric_free(Fabric *fabric);
@@ -119,9 +122,10 @@ const Device *fabric_device(const Fabric *fabric, uint32_t gpu);
 // "tray[3].gpu[1]"; added to what is there. A part of count 1 has no index.
 void fabric_vertex_name(const Fabric *fabric, VertexId vertex, Text *out);
 
+// A slow link has less capacity, perhaps fewer cables; a dead one, or one of a dead part, none.
 FabricLink fabric_link(const Fabric *fabric, LinkId link);
 
-// Links that leave a vertex, one at a time: start with *cursor = 0; false when there are no more.
+// Live links that leave a vertex, one at a time: start with *cursor = 0; false after the last.
 bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, LinkId *out);
 
 // The paths of a transfer. The first of these that joins the two is taken: (1) links of scale-up
@@ -131,6 +135,16 @@ bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, Lin
 // are left share the transfer. *out is reused: its memory grows as needed. from == to gives no
 // edges.
 bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
+// The same on the machine as built, to learn which pairs a fault touches.
+bool fabric_route_healthy(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
 void fabric_route_free(Route *route);
+
+// Rank r of a plan sits on live GPU first + r: live GPUs are numbered without the dead ones.
+bool fabric_has_faults(const Fabric *fabric);
+Fabric fabric_as_built(const Fabric *fabric); // without its faults: a view, never freed
+bool fabric_link_is_faulty(const Fabric *fabric, LinkId link); // slow, dead, or at a dead part
+bool fabric_is_dead(const Fabric *fabric, VertexId vertex);
+uint32_t fabric_live_gpu_count(const Fabric *fabric);
+uint32_t fabric_live_gpu(const Fabric *fabric, uint32_t i); // its index among all GPUs
 
 #endif

@@ -10,15 +10,25 @@
 // links have at least c: a path of narrowest capacity c_k is counted once for each c_1 < ... < c_k,
 // and (c_1 - 0) + ... + (c_k - c_(k-1)) = c_k.
 //
+// Links of policy hash: of those onward from a part, a transfer takes one, as ECMP does (C. Hopps,
+// RFC 2992: equal-cost next hops by a hash of the flow): the one with the largest hash of pair and
+// link (D. Thaler, C. Ravishankar, IEEE/ACM Trans. Networking 6 (1998): highest random weight), so
+// that a dead link moves no transfer but its own and successive stages choose independently. Links
+// of policy adaptive are striped: packets spread over equal paths by load fill them in proportion
+// to capacity, which is the fluid limit of spraying (A. Dixit et al., On the Impact of Packet
+// Spraying in Data Center Networks, INFOCOM 2013).
+//
 // Invariant: the route depends on the graph alone, not on how its vertices are numbered (except for
-// the order of edges).
+// the order of edges, and for what a hash chooses).
 #include "model/machine/fabric.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/wide.h"
+#include "model/machine/fabric_fault.h"
 #include "model/machine/fabric_rule.h"
 
 #define PATHS_MAX (UINT64_C(1) << 31)
@@ -36,16 +46,20 @@ typedef struct Reached {
     uint32_t class_id;
     uint32_t level;
     bool is_kept;
-    Cost cost;       // from the side's end to here
-    uint64_t paths;  // from the side's end to here, over links of the capacity in question
-    uint64_t beyond; // from here to the other end
+    uint64_t best_hash; // among the hashed links onward, in travel direction
+    LinkId best;        // FABRIC_NONE: there is none
+    bool is_chosen;     // the transfer comes through here
+    Cost cost;          // from the side's end to here
+    uint64_t paths;     // from the side's end to here, over links of the capacity in question
+    uint64_t beyond;    // from here to the other end
 } Reached;
 
 typedef struct Edge {
     uint32_t near, far; // positions in Side.reached
     LinkId link;        // from near to far
     uint32_t rule;
-    uint64_t capacity; // divided by the greatest common divisor
+    uint64_t left_Bps; // capacity that faults leave
+    uint64_t capacity; // the same divided by the greatest common divisor
     uint64_t weight;
     bool is_kept;
 } Edge;
@@ -93,8 +107,8 @@ static uint32_t reach(Side *side, VertexId vertex, uint32_t class_id) {
     if (side->table[slot] != 0) return side->table[slot] - 1;
     side->reached =
         mem_grow(side->reached, &side->capacity, side->count + 1, sizeof *side->reached);
-    side->reached[side->count] =
-        (Reached){.vertex = vertex, .class_id = class_id, .level = side->level};
+    side->reached[side->count] = (Reached){
+        .vertex = vertex, .class_id = class_id, .level = side->level, .best = FABRIC_NONE};
     side->table[slot] = ++side->count;
     return side->count - 1;
 }
@@ -139,15 +153,25 @@ static bool tier_uses(const FabricRule *rule, Tier tier) {
            topology_class_is_scale_up(rule->link->link_class);
 }
 
+static uint64_t capacity_of(const Side *side, uint32_t rule, LinkId id) {
+    const LinkRule *link = side->fabric->rules[rule].link;
+    const FabricFaultLink *fault = fabric_fault_find(side->fabric, id);
+    return fault == NULL ? link->bandwidth_Bps * link->cables : fault->capacity_Bps;
+}
+
 // A partner found on the new level; what was reached before is no step of a shortest path.
 static void add_edge(Side *side, uint32_t near, const FabricAdjacent *through, VertexId partner,
                      LinkId link) {
+    if (side->fabric->faults != NULL && fabric_fault_stops(side->fabric, link, partner)) return;
     uint32_t far = reach(side, partner, through->other);
     if (side->reached[far].level != side->level) return;
     side->edges =
         mem_grow(side->edges, &side->edge_capacity, side->edge_count + 1, sizeof *side->edges);
-    side->edges[side->edge_count++] =
-        (Edge){.near = near, .far = far, .link = link, .rule = through->rule};
+    side->edges[side->edge_count++] = (Edge){.near = near,
+                                             .far = far,
+                                             .link = link,
+                                             .rule = through->rule,
+                                             .left_Bps = capacity_of(side, through->rule, link)};
 }
 
 static void expand_through(Side *side, uint32_t near, const FabricAdjacent *through) {
@@ -265,14 +289,84 @@ static Cost keep_cheapest(Side *a, Side *b) {
     return best;
 }
 
-static uint64_t capacity_of(const Side *side, const Edge *edge) {
-    const LinkRule *link = side->fabric->rules[edge->rule].link;
-    return link->bandwidth_Bps * link->cables;
+// ---- Hashed links
+
+static bool is_hashed(const Side *side, const Edge *edge) {
+    return edge->is_kept && side->fabric->rules[edge->rule].link->policy == ROUTE_HASH;
 }
+
+// FNV-1a spreads its last bytes little; the shifts and multiplications do (the finalizer of
+// SplitMix64: G. Steele et al., OOPSLA 2014).
+static uint64_t hash_of(VertexId from, VertexId to, LinkId link) {
+    uint64_t hash = hash_u64(hash_u64(hash_u64(HASH_START, from), to), link);
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ (hash >> 31);
+}
+
+// The part that an edge leaves and the one that it enters, in travel direction.
+typedef enum Travel { TRAVEL_AWAY, TRAVEL_TOWARDS } Travel;
+static Reached *tail_of(Side *side, const Edge *edge, Travel travel) {
+    return &side->reached[travel == TRAVEL_AWAY ? edge->near : edge->far];
+}
+
+static Reached *head_of(Side *side, const Edge *edge, Travel travel) {
+    return &side->reached[travel == TRAVEL_AWAY ? edge->far : edge->near];
+}
+
+static LinkId link_of(const Edge *edge, Travel travel) {
+    return travel == TRAVEL_AWAY ? edge->link : edge->link ^ 1;
+}
+
+// Finds the link of the largest hash onward of each part. True when there was a choice.
+static bool compare_hashed(Side *side, Travel travel, VertexId from, VertexId to) {
+    bool forks = false;
+    for (uint32_t i = 0; i < side->edge_count; i++) {
+        if (!is_hashed(side, &side->edges[i])) continue;
+        Reached *tail = tail_of(side, &side->edges[i], travel);
+        LinkId link = link_of(&side->edges[i], travel);
+        uint64_t hash = hash_of(from, to, link);
+        if (tail->best != FABRIC_NONE) forks = true;
+        bool is_larger = hash != tail->best_hash ? hash > tail->best_hash : link < tail->best;
+        if (tail->best != FABRIC_NONE && !is_larger) continue;
+        tail->best_hash = hash;
+        tail->best = link;
+    }
+    return forks;
+}
+
+static void choose_edge(Side *side, Edge *edge, Travel travel) {
+    bool is_taken = edge->is_kept && tail_of(side, edge, travel)->is_chosen;
+    if (is_taken && is_hashed(side, edge))
+        is_taken = link_of(edge, travel) == tail_of(side, edge, travel)->best;
+    edge->is_kept = is_taken;
+    if (is_taken) head_of(side, edge, travel)->is_chosen = true;
+}
+
+// Follows the transfer from its source, which is where side a starts, and drops what it does not
+// take. Edges of a come in travel order, those of b in the opposite one. True when a hash chose.
+static bool choose_hashed(Side *a, Side *b) {
+    VertexId from = a->reached[0].vertex, to = b->reached[0].vertex;
+    bool a_forks = compare_hashed(a, TRAVEL_AWAY, from, to);
+    bool b_forks = compare_hashed(b, TRAVEL_TOWARDS, from, to);
+    if (!a_forks && !b_forks) return false;
+    a->reached[0].is_chosen = true;
+    for (uint32_t i = 0; i < a->edge_count; i++) choose_edge(a, &a->edges[i], TRAVEL_AWAY);
+    for (uint32_t i = 0; i < a->count; i++) {
+        Reached *here = &a->reached[i];
+        here->is_kept = here->is_kept && here->is_chosen;
+        if (!here->is_kept || here->level != a->level) continue;
+        b->reached[find(b, here->vertex)].is_chosen = true;
+    }
+    for (uint32_t i = b->edge_count; i-- > 0;) choose_edge(b, &b->edges[i], TRAVEL_TOWARDS);
+    return true;
+}
+
+// ---- Shares
 
 static uint64_t common_divisor(const Side *side, uint64_t divisor) {
     for (uint32_t i = 0; i < side->edge_count; i++) {
-        if (side->edges[i].is_kept) divisor = wide_gcd(divisor, capacity_of(side, &side->edges[i]));
+        if (side->edges[i].is_kept) divisor = wide_gcd(divisor, side->edges[i].left_Bps);
     }
     return divisor;
 }
@@ -332,7 +426,7 @@ static uint64_t next_capacity(const Side *a, const Side *b, uint64_t than) {
 
 static void set_capacities(Side *side, uint64_t divisor, uint32_t shift) {
     for (uint32_t i = 0; i < side->edge_count; i++) {
-        uint64_t capacity = (capacity_of(side, &side->edges[i]) / divisor) >> shift;
+        uint64_t capacity = (side->edges[i].left_Bps / divisor) >> shift;
         side->edges[i].capacity = capacity == 0 ? 1 : capacity;
     }
 }
@@ -398,8 +492,7 @@ static void write_route(const Side *a, const Edge *edges, uint32_t count, uint64
     for (uint32_t i = 0; i < count; i++) {
         uint32_t weight = (uint32_t)(edges[i].weight / divisor);
         const LinkRule *link = a->fabric->rules[edges[i].rule].link;
-        uint64_t bandwidth =
-            wide_mul_div(link->bandwidth_Bps * link->cables, out->weight_total, weight);
+        uint64_t bandwidth = wide_mul_div(edges[i].left_Bps, out->weight_total, weight);
         out->edges[i] = (RouteEdge){edges[i].link, weight};
         if (bandwidth >= out->bandwidth_Bps) continue;
         out->bandwidth_Bps = bandwidth;
@@ -411,6 +504,7 @@ static bool finish(Side *a, Side *b, Route *out, Err *err) {
     find_costs(a);
     find_costs(b);
     Cost cost = keep_cheapest(a, b);
+    out->is_hashed = choose_hashed(a, b);
     uint64_t total = find_weights(a, b);
     if (total == 0)
         return err_set(err, "more than %llu parallel paths", (unsigned long long)PATHS_MAX);
@@ -433,6 +527,14 @@ static bool unreachable(const Fabric *fabric, VertexId from, VertexId to, Err *e
     return false;
 }
 
+static bool is_down(const Fabric *fabric, VertexId vertex, Err *err) {
+    Text text = {0};
+    fabric_vertex_name(fabric, vertex, &text);
+    err_set(err, "%s is down", text_string(&text));
+    text_free(&text);
+    return false;
+}
+
 bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err) {
     assert(from < fabric->vertex_count && to < fabric->vertex_count);
     if (from == to) {
@@ -442,6 +544,8 @@ bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, 
                        .bandwidth_Bps = UINT64_MAX};
         return true;
     }
+    if (fabric_is_dead(fabric, from)) return is_down(fabric, from, err);
+    if (fabric_is_dead(fabric, to)) return is_down(fabric, to, err);
     bool is_found = false, done = false;
     for (Tier tier = TIER_SCALE_UP; tier < TIER_COUNT && !is_found; tier++) {
         Side a, b;
@@ -453,6 +557,11 @@ bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, 
         close_side(&b);
     }
     return is_found ? done : unreachable(fabric, from, to, err);
+}
+
+bool fabric_route_healthy(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err) {
+    Fabric built = fabric_as_built(fabric);
+    return fabric_route(&built, from, to, out, err);
 }
 
 void fabric_route_free(Route *route) {

@@ -219,6 +219,7 @@ static Finding try_cases(const Fabric *fabric, Cases *cases, Err *err) {
         }
         Digest digest = route_digest(fabric, &route, &is_scale_up);
         if (cases->seen[differ] != 0 && cases->seen[differ] != digest) finding = FOUND_IRREGULAR;
+        if (route.is_hashed) finding = FOUND_IRREGULAR; // the path of another pair is another
         cases->seen[differ] = digest;
         cases->is_scale_up[differ] = is_scale_up;
     }

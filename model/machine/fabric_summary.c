@@ -41,14 +41,15 @@ static void gpu_bandwidth(const Fabric *fabric, VertexId gpu, uint64_t *sums) {
     }
 }
 
-// GPUs that stand for all others: one value of every symmetric level, all values of the rest.
+// GPUs that stand for all others: one value of every symmetric level, all values of the rest. With
+// faults no level is symmetric, and all live GPUs stand for themselves.
 static uint32_t stand_ins(const Fabric *fabric, uint32_t symmetric, uint32_t number,
                           VertexId *out) {
     const VertexClass *gpus = &fabric->classes[0];
     uint32_t digits[FABRIC_DIGITS_MAX] = {0}, total = 1;
-    if (gpus->count != fabric->gpu_count) {
-        *out = number;
-        return fabric->gpu_count;
+    if (gpus->count != fabric->gpu_count || fabric_has_faults(fabric)) {
+        *out = fabric_gpu(fabric, fabric_live_gpu(fabric, number));
+        return fabric_live_gpu_count(fabric);
     }
     for (uint32_t i = 0; i < gpus->digit_count; i++) {
         if ((symmetric >> i & 1) != 0) continue;
@@ -76,6 +77,18 @@ static void measure_gpus(const Fabric *fabric, FabricSummary *summary) {
     }
 }
 
+// Of all its links in one direction.
+static uint64_t capacity_of_rule(const Fabric *fabric, const FabricRule *rule) {
+    uint64_t sum = 0;
+    if (!fabric_has_faults(fabric))
+        return wide_mul_saturate(rule->instances, rule->link->bandwidth_Bps * rule->link->cables);
+    for (uint64_t i = 0; i < rule->instances; i++) {
+        FabricLink link = fabric_link(fabric, rule->first + (LinkId)(2 * i));
+        sum = wide_add_saturate(sum, link.capacity_Bps);
+    }
+    return sum;
+}
+
 // What leaves the NICs, by class, over the number of GPUs; GPUs with such links of their own keep
 // theirs.
 static void share_nics(const Fabric *fabric, FabricSummary *summary) {
@@ -84,13 +97,13 @@ static void share_nics(const Fabric *fabric, FabricSummary *summary) {
         const FabricRule *rule = &fabric->rules[i];
         bool from = fabric->classes[rule->from_class].kind == PART_NIC,
              to = fabric->classes[rule->to_class].kind == PART_NIC;
-        uint64_t capacity =
-            wide_mul_saturate(rule->instances, rule->link->bandwidth_Bps * rule->link->cables);
+        if (!from && !to) continue;
+        uint64_t capacity = capacity_of_rule(fabric, rule);
         uint64_t *sum = &sums[rule->link->link_class];
         *sum = wide_add_saturate(*sum, wide_mul_saturate(capacity, (uint64_t)from + to));
     }
     for (uint32_t k = LINK_IB; k <= LINK_ETH; k++) {
-        uint64_t share = sums[k] / fabric->gpu_count;
+        uint64_t share = sums[k] / fabric_live_gpu_count(fabric);
         if (summary->gpu_Bps[k].high == 0) summary->gpu_Bps[k] = (Range){share, share};
     }
 }
@@ -300,7 +313,8 @@ static bool measure_pairs(const Fabric *fabric, Route *route, FabricSummary *sum
     if (pairs > PAIRS_MAX || pairs * fabric->link_count > WORK_MAX) return true;
     for (uint32_t i = 0; i < total; i++) {
         stand_ins(fabric, symmetric, i, &from);
-        for (VertexId to = 0; to < fabric->gpu_count; to++) {
+        for (uint32_t k = 0; k < fabric_live_gpu_count(fabric); k++) {
+            VertexId to = fabric_gpu(fabric, fabric_live_gpu(fabric, k));
             if (to != from && !measure_route(fabric, from, to, route, summary, err)) return false;
         }
     }
@@ -315,8 +329,9 @@ bool fabric_summary_make(const Fabric *fabric, FabricSummary *out, Err *err) {
     measure_gpus(fabric, &summary);
     share_nics(fabric, &summary);
     if (fabric->gpu_count > 1 && fabric->link_count <= CUT_LINKS_MAX) cut(fabric, &summary);
-    bool done = fabric->shape.uniform ? measure_uniform(fabric, &route, &summary, err)
-                                      : measure_pairs(fabric, &route, &summary, err);
+    bool alike = fabric->shape.uniform && !fabric_has_faults(fabric);
+    bool done = alike ? measure_uniform(fabric, &route, &summary, err)
+                      : measure_pairs(fabric, &route, &summary, err);
     fabric_route_free(&route);
     if (done) *out = summary;
     return done;

@@ -7,6 +7,7 @@
 #include "model/machine/topology.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/jsonw.h"
@@ -133,6 +134,21 @@ static bool check_gpus(const Topology *topology, Err *err) {
                                topology->templates[topology->machine].name);
 }
 
+static bool check_faults(const Topology *topology, Err *err) {
+    uint64_t work = 0;
+    if (topology->fault_count > FAULT_LIST_MAX)
+        return err_set(err, "more than %d faults", FAULT_LIST_MAX);
+    for (uint32_t i = 0; i < topology->fault_count; i++) {
+        TopologyLink resolved;
+        const char *field;
+        if (!topology_link_fault(topology, &topology->faults[i], &resolved, &field, err))
+            return err_prefix(err, "faults[%u].%s", i, field);
+        work += resolved.combinations;
+    }
+    return work <= TOPOLOGY_WORK_MAX ||
+           err_set(err, "faults: the letters have more than %d combinations", TOPOLOGY_WORK_MAX);
+}
+
 static bool check_all(const Topology *topology, Err *err) {
     uint64_t links = 0, work = 0;
     if (topology->machine >= topology->template_count)
@@ -149,7 +165,7 @@ static bool check_all(const Topology *topology, Err *err) {
             if (!check_rule(topology, i, k, &work, err)) return false;
         }
     }
-    return true;
+    return check_faults(topology, err);
 }
 
 bool topology_check(const Topology *topology, Err *err) {
@@ -189,7 +205,7 @@ static Digest hash_part(Digest digest, const Part *part, const uint32_t *order) 
 // Templates in the order in which the machine first uses them, so that their order in the file, and
 // those that are not used, make no difference. Sources and notes are left out: they change no
 // result.
-static Digest digest_of(const Topology *topology) {
+static Digest digest_of_templates(const Topology *topology) {
     Arena arena = {0};
     uint32_t *order = arena_alloc(&arena, topology->template_count, sizeof *order);
     uint32_t *queue = arena_alloc(&arena, topology->template_count, sizeof *queue);
@@ -213,6 +229,25 @@ static Digest digest_of(const Topology *topology) {
         for (uint32_t i = 0; i < in->link_count; i++) digest = hash_link(digest, &in->links[i]);
     }
     arena_free(&arena);
+    return digest;
+}
+
+static int compare_digests(const void *left, const void *right) {
+    Digest a = *(const Digest *)left, b = *(const Digest *)right;
+    return a < b ? -1 : a > b;
+}
+
+// The order of faults makes no difference.
+static Digest digest_of(const Topology *topology) {
+    Digest digest = digest_of_templates(topology);
+    if (topology->fault_count == 0) return digest;
+    Digest *each = mem_alloc(topology->fault_count, sizeof *each);
+    for (uint32_t i = 0; i < topology->fault_count; i++)
+        each[i] = fault_digest(&topology->faults[i]);
+    qsort(each, topology->fault_count, sizeof *each, compare_digests);
+    digest = hash_string(digest, "faults");
+    for (uint32_t i = 0; i < topology->fault_count; i++) digest = hash_u64(digest, each[i]);
+    mem_free(each);
     return digest;
 }
 
@@ -263,6 +298,33 @@ static void write_template(JsonWriter *writer, const Topology *topology, const T
     jsonw_close_object(writer);
 }
 
+static void write_fault(JsonWriter *writer, const Fault *fault) {
+    Text capacity = {0};
+    jsonw_inline_next(writer);
+    jsonw_open_object(writer, NULL);
+    jsonw_string(writer, *fault->to == '\0' ? "part" : "from", fault->from);
+    if (*fault->to != '\0') jsonw_string(writer, "to", fault->to);
+    switch (fault->kind) {
+    case FAULT_DOWN: jsonw_string(writer, "state", "down"); break;
+    case FAULT_SHARE:
+    case FAULT_RATE:
+        fault_write_capacity(fault, &capacity);
+        jsonw_string(writer, "capacity", text_string(&capacity));
+        break;
+    case FAULT_CABLES: jsonw_u64(writer, "cables_down", fault->cables); break;
+    }
+    if (fault->source[0] != '\0') jsonw_string(writer, "source", fault->source);
+    jsonw_close_object(writer);
+    text_free(&capacity);
+}
+
+static void write_faults(JsonWriter *writer, const Topology *topology) {
+    if (topology->fault_count == 0) return;
+    jsonw_open_array(writer, "faults");
+    for (uint32_t i = 0; i < topology->fault_count; i++) write_fault(writer, &topology->faults[i]);
+    jsonw_close_array(writer);
+}
+
 void topology_write(const Topology *topology, Text *out) {
     JsonWriter writer = {.text = out};
     jsonw_open_object(&writer, NULL);
@@ -276,6 +338,7 @@ void topology_write(const Topology *topology, Text *out) {
         write_template(&writer, topology, &topology->templates[i]);
     jsonw_close_object(&writer);
     jsonw_string(&writer, "machine", topology->templates[topology->machine].name);
+    write_faults(&writer, topology);
     jsonw_close_object(&writer);
     jsonw_finish(&writer);
 }

@@ -14,7 +14,7 @@
 //         "links": [ {"from": "tray[*].gpu[*]", "to": "nvswitch[*]", "class": "nvlink",
 //                     "cables": 1, "bandwidth": "50 GB/s", "latency": "250 ns",
 //                     "source": "..."} ] } },
-//     "machine": "rack" }
+//     "machine": "rack", "faults": [ ... ] }            (faults: optional, fault.h)
 //
 // An index is `*` (all), a number, a range `0-3`, a list `0,3`, a letter that `from` binds to all
 // (`i`) or to some (`i=0-3`), or in `to` an expression of letters: i/2, i%4, i+1, (i+1)%8. A part
@@ -35,6 +35,7 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 #include "model/base/units.h"
+#include "model/machine/fault.h"
 
 #define TOPOLOGY_VERSION        1
 #define TOPOLOGY_DEPTH_MAX      8                         // levels of templates
@@ -42,7 +43,7 @@
 #define TOPOLOGY_LINKS_MAX      2048                      // link rules of all templates
 #define TOPOLOGY_CABLES_MAX     10000                     // of one link
 #define TOPOLOGY_RATE_MAX_BPS   UINT64_C(100000000000000) // of one cable
-#define TOPOLOGY_LATENCY_MAX_PS PS_PER_SECOND // of one link; sums over a path stay inside 64 bits
+#define TOPOLOGY_LATENCY_MAX_PS PS_PER_SECOND // of one link; a path stays inside 64 bits
 
 #define TOPOLOGY_KIND_LIST(X)                                                                      \
     X(GPU, "gpu")                                                                                  \
@@ -77,7 +78,8 @@ extern const char *const topology_class_names[LINK_CLASS_COUNT];
 // nvlink, c2c, xgmi, ub and ici: networks of GPUs inside one scale-up domain.
 bool topology_class_is_scale_up(LinkClass link_class);
 
-// How a link spreads a transfer over equal paths.
+// How a link spreads a transfer over equal paths: over all (stripe; adaptive, the same in a fluid
+// model), or over one that a hash of the pair chooses (hash).
 #define TOPOLOGY_POLICY_LIST(X) X(STRIPE, "stripe") X(HASH, "hash") X(ADAPTIVE, "adaptive")
 typedef enum RoutePolicy {
 #define X(name, text) ROUTE_##name,
@@ -122,28 +124,26 @@ typedef struct Topology {
     const char *origin; // file or string that it was read from, for messages
     Template *templates;
     uint32_t template_count;
-    uint32_t machine;    // template of the whole machine
+    uint32_t machine; // template of the whole machine
+    Fault *faults;
+    uint32_t fault_count;
     bool default_device; // of a string that names no device: a GPU was taken for it
     Digest digest;       // of the meaning, not of the spelling of the file
 } Topology;
 
-// Reads a file found by file_find, or a synthetic string when the name starts with a known
-// generator:
-//   "ring:4,450GB/s"  "switch:8,450GB/s"  "mesh:4,64GB/s"  "nvl72"  "nvl72:2"  "hgx-h100"
-//   "hgx-h100:4"
-// with options ",latency=500ns" and ",device=H100 SXM". Messages of a string name the column.
+// Reads a file found by file_find, or a machine from one line (grammar in topology_synth.h):
+//   "switch:8,450GB/s"  "torus:4x4x4,100GB/s"  "dragonfly:p=2,a=4,h=2,50GB/s"  "fattree:k=8,50GB/s"
+//   "leafspine:nodes=32,gpus=8,nic=50GB/s,nvlink=450GB/s,leaf=16"  "superpod-b200:4su"  "nvl72:144"
+// and others, with options such as ",device=H100 SXM". Messages of a line name the column.
 bool topology_load(const char *name, Topology *out, Err *err);
 bool topology_read(const char *path, Topology *out, Err *err);
-bool topology_parse(const char *name, const char *bytes, size_t count, Topology *out,
-                    Err *err); // JSON in memory
+bool topology_parse(const char *name, const char *bytes, size_t count, Topology *out, Err *err);
 bool topology_synthetic(const char *spec, Topology *out, Err *err);
 void topology_write(const Topology *topology, Text *out); // reads back to the same digest
 bool topology_check(const Topology *topology, Err *err);  // walks all invariants
 void topology_free(Topology *topology);
-
 // Ends building one in memory: checks it and sets its digest.
 bool topology_finish(Topology *topology, Err *err);
-
 // The index of a part by name, or UINT32_MAX.
 uint32_t topology_find_part(const Template *in, const char *name);
 

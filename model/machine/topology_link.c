@@ -12,7 +12,7 @@
 #define NO_LEVEL UINT32_MAX
 
 static bool unknown_part(const Template *in, const char *name, Err *err) {
-    const char *names[64];
+    const char *names[64] = {NULL};
     uint32_t count = in->part_count < 64 ? in->part_count : 64;
     for (uint32_t i = 0; i < count; i++) names[i] = in->parts[i].name;
     uint32_t near = text_nearest(name, names, count);
@@ -20,7 +20,13 @@ static bool unknown_part(const Template *in, const char *name, Err *err) {
         return err_set(err, "no part \"%s\" in template \"%s\", did you mean \"%s\"?", name,
                        in->name, names[near]);
     }
-    return err_set(err, "no part \"%s\" in template \"%s\"", name, in->name);
+    Text parts = {0};
+    for (uint32_t i = 0; i < count; i++)
+        text_addf(&parts, "%s%s", i == 0 ? "" : ", ", in->parts[i].name);
+    err_set(err, "no part \"%s\" in template \"%s\", it has %s", name, in->name,
+            text_string(&parts));
+    text_free(&parts);
+    return false;
 }
 
 static bool check_set(const PatternIndex *index, const Part *part, Err *err) {
@@ -43,8 +49,11 @@ static bool resolve_index(PatternIndex *index, const Part *part, Err *err) {
     return index->kind != PATTERN_SET || check_set(index, part, err);
 }
 
+// What a pattern may end at.
+typedef enum EndKind { END_LEAF, END_ANY } EndKind;
+
 static bool resolve_end(const Topology *topology, uint32_t template_id, const char *text,
-                        PatternSide side, TopologyEnd *out, Err *err) {
+                        PatternSide side, EndKind kind, TopologyEnd *out, Err *err) {
     if (!pattern_parse(text, side, &out->pattern, err)) return false;
     for (uint32_t level = 0; level < out->pattern.count; level++) {
         PatternSegment *segment = &out->pattern.segments[level];
@@ -57,7 +66,7 @@ static bool resolve_end(const Topology *topology, uint32_t template_id, const ch
         out->size[level] = part->count;
         template_id = part->template_id;
         bool is_last = level + 1 == out->pattern.count;
-        if (part->kind == PART_GROUP && is_last) {
+        if (part->kind == PART_GROUP && is_last && kind == END_LEAF) {
             return err_set(err, "%s stands for template \"%s\": name a part inside it", part->name,
                            topology->templates[template_id].name);
         }
@@ -378,13 +387,35 @@ bool topology_link_resolve(const Topology *topology, uint32_t template_id, uint3
     const LinkRule *rule = &topology->templates[template_id].links[link];
     TopologyLink resolved = {0};
     *out_field = "from";
-    if (!resolve_end(topology, template_id, rule->from, PATTERN_FROM, &resolved.from, err))
+    if (!resolve_end(topology, template_id, rule->from, PATTERN_FROM, END_LEAF, &resolved.from,
+                     err))
         return false;
     if (!bind_letters(&resolved, err)) return false;
     *out_field = "to";
-    if (!resolve_end(topology, template_id, rule->to, PATTERN_TO, &resolved.to, err)) return false;
+    if (!resolve_end(topology, template_id, rule->to, PATTERN_TO, END_LEAF, &resolved.to, err))
+        return false;
     if (!check_letters(&resolved, err) || !check_values(&resolved, err)) return false;
     if (!decide_form(&resolved, err) || !has_pair(&resolved, err)) return false;
+    *out = resolved;
+    return true;
+}
+
+bool topology_link_fault(const Topology *topology, const Fault *fault, TopologyLink *out,
+                         const char **out_field, Err *err) {
+    TopologyLink resolved = {0};
+    bool is_part = *fault->to == '\0';
+    *out_field = is_part ? "part" : "from";
+    if (!resolve_end(topology, topology->machine, fault->from, PATTERN_FROM, END_ANY,
+                     &resolved.from, err))
+        return false;
+    if (!bind_letters(&resolved, err)) return false;
+    if (!is_part) {
+        *out_field = "to";
+        if (!resolve_end(topology, topology->machine, fault->to, PATTERN_TO, END_ANY, &resolved.to,
+                         err))
+            return false;
+        if (!check_letters(&resolved, err) || !check_values(&resolved, err)) return false;
+    }
     *out = resolved;
     return true;
 }

@@ -40,6 +40,11 @@ typedef struct TopologyLink {
 bool topology_link_resolve(const Topology *topology, uint32_t template_id, uint32_t link,
                            TopologyLink *out, const char **out_field, Err *err);
 
+// Resolves the patterns of a fault against the whole machine. They may end at a part that stands
+// for a template. `to` stays empty for a fault of parts; *out_field is then "part" when it fails.
+bool topology_link_fault(const Topology *topology, const Fault *fault, TopologyLink *out,
+                         const char **out_field, Err *err);
+
 // The level of `from` whose letter alone is the index of level `level` of `to`, or UINT32_MAX.
 uint32_t topology_link_copied(const TopologyLink *link, uint32_t level);
 

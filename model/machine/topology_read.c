@@ -241,6 +241,81 @@ static bool read_templates(JsonNode root, Topology *topology, Err *err) {
     return resolve_links(templates, topology, err);
 }
 
+// Exactly one of the members that say what is left.
+static bool read_left(JsonNode node, Fault *fault, Err *err) {
+    static const char *const states[] = {"down"};
+    uint32_t state;
+    const char *capacity;
+    Err what = {{0}};
+    bool has_state = json_has(node, "state"), has_capacity = json_has(node, "capacity"),
+         has_cables = json_has(node, "cables_down");
+    if (has_state + has_capacity + has_cables != 1)
+        return json_error(node, err, "expected one of \"state\", \"capacity\" and \"cables_down\"");
+    if (has_state) {
+        fault->kind = FAULT_DOWN;
+        return json_enum(node, "state", states, 1, &state, err);
+    }
+    if (has_cables) {
+        fault->kind = FAULT_CABLES;
+        return read_count(node, "cables_down", TOPOLOGY_CABLES_MAX, &fault->cables, err);
+    }
+    if (!json_string(node, "capacity", &capacity, err)) return false;
+    return fault_parse_capacity(capacity, fault, &what) ||
+           json_error(json_find(node, "capacity"), err, "%s", what.text);
+}
+
+static bool resolve_fault(JsonNode node, const Topology *topology, const Fault *fault,
+                          uint64_t *work, Err *err) {
+    TopologyLink resolved;
+    const char *field = "";
+    Err what = {{0}};
+    if (!topology_link_fault(topology, fault, &resolved, &field, &what))
+        return json_error(json_find(node, field), err, "%s", what.text);
+    *work += resolved.combinations;
+    return *work <= TOPOLOGY_WORK_MAX ||
+           json_error(node, err, "the letters of all faults have more than %d combinations",
+                      TOPOLOGY_WORK_MAX);
+}
+
+static bool read_fault(JsonNode node, Topology *topology, Fault *fault, uint64_t *work, Err *err) {
+    const char *from, *to = "";
+    if (json_kind(node) != JSON_OBJECT)
+        return json_error(node, err, "expected an object with \"part\", or \"from\" and \"to\"");
+    bool is_part = json_has(node, "part");
+    if (is_part && (json_has(node, "from") || json_has(node, "to")))
+        return json_error(node, err, "expected \"part\", or \"from\" and \"to\", found both");
+    if (!json_string(node, is_part ? "part" : "from", &from, err)) return false;
+    if (!is_part && !json_string(node, "to", &to, err)) return false;
+    if (!is_part && *to == '\0')
+        return json_error(json_find(node, "to"), err, "expected the name of a part");
+    fault->from = arena_string(&topology->arena, from);
+    fault->to = arena_string(&topology->arena, to);
+    if (!resolve_fault(node, topology, fault, work, err)) return false;
+    if (!read_left(node, fault, err)) return false;
+    if (!read_optional(node, "source", &topology->arena, &fault->source, err)) return false;
+    fault->place = json_place(node, &topology->arena);
+    json_ignore(node, "note");
+    return json_finish(node, err);
+}
+
+static bool read_faults(JsonNode root, Topology *topology, Err *err) {
+    JsonNode faults;
+    uint64_t work = 0;
+    if (!json_has(root, "faults")) return true;
+    if (!json_array(root, "faults", &faults, err)) return false;
+    uint32_t count = json_count(faults);
+    if (count > FAULT_LIST_MAX)
+        return json_error(faults, err, "expected at most %d faults, found %u", FAULT_LIST_MAX,
+                          count);
+    topology->faults = arena_alloc(&topology->arena, count, sizeof *topology->faults);
+    topology->fault_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!read_fault(json_at(faults, i), topology, &topology->faults[i], &work, err))
+            return false;
+    }
+    return true;
+}
+
 static bool read_root(JsonNode root, Topology *topology, Err *err) {
     const char *name;
     if (!json_header(root, "topology", TOPOLOGY_VERSION, err)) return false;
@@ -248,7 +323,8 @@ static bool read_root(JsonNode root, Topology *topology, Err *err) {
     topology->name = arena_string(&topology->arena, name);
     if (!read_optional(root, "source", &topology->arena, &topology->source, err)) return false;
     if (!read_optional(root, "note", &topology->arena, &topology->note, err)) return false;
-    return read_templates(root, topology, err) && json_finish(root, err);
+    return read_templates(root, topology, err) && read_faults(root, topology, err) &&
+           json_finish(root, err);
 }
 
 static bool read_json(const char *origin, const Json *json, Topology *out, Err *err) {

@@ -1,302 +1,321 @@
-// Test machines from one line, and shipped clusters cut to a size.
+// Machines from one line: the grammar, and the small things that all generators build with. After
+// the idea of hwloc's synthetic topologies.
 //
-// The three graphs ring, switch and mesh have no figures of their own but a default latency; the
-// others are data files whose counts are changed. After the idea of hwloc's synthetic topologies.
-#include "model/machine/topology.h"
+// Invariant: a generator is called only with every key that it requires and none that it does not
+// take; each value has the type of its key.
+#include "model/machine/topology_synth.h"
 
+#include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "model/base/file.h"
+#define KEY(name) (UINT32_C(1) << SYNTH_KEY_##name)
 
-#define LATENCY_PS                                                                                 \
-    INT64_C(500000) // of a link when none is given; an NVLink path through its switch takes about
-                    // this (hardware budget, C)
-#define DEVICE         "H100 SXM"
-#define SPEC_MAX       256
-#define GRAPH_GPUS_MAX 65536 // so that a ring stays below TOPOLOGY_COMBINATIONS_MAX
+typedef struct Generator {
+    const char *name;
+    uint32_t required, optional; // KEY(...)
+    bool (*make)(const SynthSpec *spec, Topology *out, Err *err);
+} Generator;
 
-// A shipped cluster: N copies become outer x inner, where inner is the largest divisor of N that is
-// at most `inner_most`.
-typedef struct Cluster {
-    const char *name, *lone_file, *file;
-    const char *outer, *inner; // parts whose counts change; inner NULL for none
-    uint32_t outer_most, inner_most;
-} Cluster;
+#define GRAPH  (KEY(SIZE) | KEY(BANDWIDTH)), (KEY(LATENCY) | KEY(DEVICE))
+#define MODELS KEY(SIZE), (KEY(NODES) | KEY(DEVICE))
+#define COPIES KEY(SIZE), KEY(DEVICE)
 
-// The limits are those of the switch ports in the files.
-static const Cluster clusters[] = {
-    {"nvl72", "topologies/nvl72.json", "topologies/nvl72-cluster.json", "rack", NULL, 8, 1},
-    {"hgx-h100", "topologies/hgx-h100.json", "topologies/hgx-h100-cluster.json", "unit", "node", 4,
-     32},
+static const Generator generators[] = {
+    {"ring", GRAPH, topology_synth_ring},
+    {"switch", GRAPH, topology_synth_switch},
+    {"mesh", GRAPH, topology_synth_mesh},
+    {"torus", GRAPH, topology_synth_torus},
+    {"dragonfly", KEY(P) | KEY(A) | KEY(H) | KEY(BANDWIDTH), KEY(LATENCY) | KEY(DEVICE),
+     topology_synth_dragonfly},
+    {"fattree", KEY(K) | KEY(BANDWIDTH), KEY(LATENCY) | KEY(DEVICE), topology_synth_fattree},
+    {"leafspine", KEY(NODES) | KEY(GPUS) | KEY(NIC) | KEY(NVLINK) | KEY(LEAF),
+     KEY(OVERSUBSCRIPTION) | KEY(PORTS) | KEY(LATENCY) | KEY(DEVICE), topology_synth_leafspine},
+    {"superpod-h100", MODELS, topology_synth_rails},
+    {"superpod-b200", MODELS, topology_synth_rails},
+    {"superpod-b300", MODELS, topology_synth_rails},
+    {"superpod-b300-xdr", MODELS, topology_synth_rails},
+    {"superpod-rubin", MODELS, topology_synth_rails},
+    {"nvl72", COPIES, topology_synth_rails},
+    {"gb300-nvl72", COPIES, topology_synth_rails},
+    {"vr-nvl72", COPIES, topology_synth_rails},
+    {"hgx-h100", COPIES, topology_synth_nodes},
 };
-#define CLUSTER_COUNT (sizeof clusters / sizeof clusters[0])
+#define GENERATOR_COUNT (sizeof generators / sizeof generators[0])
 
-static const char *const graphs[] = {"ring", "switch", "mesh"};
-typedef enum Graph { GRAPH_RING, GRAPH_SWITCH, GRAPH_MESH, GRAPH_COUNT } Graph;
+static const char *const key_names[SYNTH_KEY_COUNT] = {
+#define X(name, key, type) key,
+    SYNTH_KEY_LIST(X)
+#undef X
+};
 
-// The parsed string.
-typedef struct Spec {
-    const char *text;
-    char name[SPEC_MAX];
-    uint64_t count; // 0 when not given
-    uint32_t count_column;
-    uint64_t rate_Bps; // 0 when not given
-    Time latency_ps;   // -1 when not given
-    char device[SPEC_MAX];
-} Spec;
+static const SynthType key_types[SYNTH_KEY_COUNT] = {
+#define X(name, key, type) type,
+    SYNTH_KEY_LIST(X)
+#undef X
+};
 
-static bool fail(const Spec *spec, uint32_t column, Err *err, const char *what) {
+// ---- The line
+
+static bool fail_at(const SynthSpec *spec, uint32_t column, Err *err, const char *what) {
     return err_set(err, "\"%s\", column %u: %s", spec->text, column, what);
 }
 
-static bool starts_with(const char *text, const char *prefix) {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool read_count(Spec *spec, const char *text, uint32_t column, Err *err) {
-    if (!text_parse_u64(text, &spec->count) || spec->count == 0 ||
-        spec->count > TOPOLOGY_PARTS_MAX) {
-        return fail(spec, column, err, "expected a count of 1 to 1000000");
-    }
-    spec->count_column = column;
-    return true;
-}
-
-static bool read_latency(Spec *spec, const char *text, Err *what) {
-    if (spec->latency_ps >= 0) return err_set(what, "latency is given twice");
-    if (!units_parse_time(text, &spec->latency_ps, what)) return false;
-    return spec->latency_ps <= TOPOLOGY_LATENCY_MAX_PS || err_set(what, "expected at most 1 s");
-}
-
-static bool read_device(Spec *spec, const char *text, Err *what) {
-    if (spec->device[0] != '\0') return err_set(what, "device is given twice");
-    memcpy(spec->device, text, strlen(text) + 1);
-    return text[0] != '\0' || err_set(what, "expected the name of a device");
-}
-
-static bool read_rate(Spec *spec, const char *text, Err *what) {
-    uint64_t rate_Bps;
-    if (!units_parse_rate(text, &rate_Bps, what))
-        return err_set(
-            what, "expected a rate such as \"450 GB/s\", latency=TIME or device=NAME, found \"%s\"",
-            text);
-    if (rate_Bps == 0 || rate_Bps > TOPOLOGY_RATE_MAX_BPS)
-        return err_set(what, "expected a rate above 0 and at most 100 TB/s");
-    if (spec->rate_Bps != 0) return err_set(what, "a rate is given twice");
-    spec->rate_Bps = rate_Bps;
-    return true;
-}
-
-// One field behind a comma: a rate or an option.
-static bool read_field(Spec *spec, const char *text, uint32_t column, Err *err) {
-    Err what = {0};
-    bool done;
-    if (starts_with(text, "latency="))
-        done = read_latency(spec, text + strlen("latency="), &what);
-    else if (starts_with(text, "device="))
-        done = read_device(spec, text + strlen("device="), &what);
-    else
-        done = read_rate(spec, text, &what);
-    return done || fail(spec, column, err, what.text);
-}
-
-static bool parse(const char *text, Spec *spec, Err *err) {
-    char copy[SPEC_MAX];
-    size_t length = strlen(text);
-    *spec = (Spec){.text = text, .latency_ps = -1};
-    if (length >= SPEC_MAX)
-        return err_set(err, "a description of more than %d characters", SPEC_MAX - 1);
-    memcpy(copy, text, length + 1);
-    uint32_t start = 0;
-    for (uint32_t i = 0, field = 0; i <= length; i++) {
-        char end = copy[i];
-        if (end != '\0' && end != ',' && (end != ':' || field > 0)) continue;
-        copy[i] = '\0';
-        bool done = true;
-        if (field == 0) memcpy(spec->name, copy, i + 1);
-        if (field == 1) done = read_count(spec, copy + start, start + 1, err);
-        if (field > 1) done = read_field(spec, copy + start, start + 1, err);
-        if (!done) return false;
-        if (end == ',' && field == 0) field++; // no count
-        field++;
-        start = i + 1;
-    }
-    return true;
-}
-
-static void add_part(Topology *topology, Part part) {
-    Template *in = &topology->templates[0];
-    in->parts[in->part_count++] = part;
-}
-
-static void add_link(Topology *topology, const Spec *spec, const char *from, const char *to) {
-    Template *in = &topology->templates[0];
-    in->links[in->link_count++] =
-        (LinkRule){.from = from,
-                   .to = to,
-                   .link_class = LINK_NVLINK,
-                   .cables = 1,
-                   .bandwidth_Bps = spec->rate_Bps,
-                   .latency_ps = spec->latency_ps < 0 ? LATENCY_PS : spec->latency_ps,
-                   .source = "",
-                   .confidence = 'M'};
-}
-
-static void add_graph(Topology *topology, const Spec *spec, Graph graph) {
-    Arena *arena = &topology->arena;
-    uint32_t count = (uint32_t)spec->count;
-    const char *device = spec->device[0] == '\0' ? DEVICE : spec->device;
-    add_part(topology,
-             (Part){"gpu", PART_GPU, UINT32_MAX, count, arena_string(arena, device), "", 0});
-    switch (graph) {
-    case GRAPH_RING:
-        if (count == 2) {
-            add_link(topology, spec, "gpu[0]", "gpu[1]");
-        } else {
-            add_link(topology, spec, "gpu[i]", arena_printf(arena, "gpu[(i+1)%%%u]", count));
-        }
-        break;
-    case GRAPH_SWITCH:
-        add_part(topology, (Part){"switch", PART_SWITCH, UINT32_MAX, 1, "", "", 0});
-        add_link(topology, spec, count == 1 ? "gpu" : "gpu[*]", "switch");
-        break;
-    case GRAPH_MESH: add_link(topology, spec, "gpu[*]", "gpu[*]"); break;
-    case GRAPH_COUNT: break;
-    }
-}
-
-static bool make_graph(const Spec *spec, Graph graph, Topology *out, Err *err) {
-    uint32_t least = graph == GRAPH_SWITCH ? 1 : 2;
-    if (spec->count < least || spec->count > GRAPH_GPUS_MAX) {
-        const char *range = least == 1 ? "expected 1 to 65536 GPUs" : "expected 2 to 65536 GPUs";
-        return fail(spec, spec->count == 0 ? (uint32_t)strlen(spec->name) + 1 : spec->count_column,
-                    err, range);
-    }
-    if (spec->rate_Bps == 0) {
-        return fail(spec, (uint32_t)strlen(spec->text) + 1, err,
-                    "expected a rate, such as \",450GB/s\"");
-    }
-    Topology topology = {.template_count = 1, .default_device = spec->device[0] == '\0'};
-    Arena *arena = &topology.arena;
-    topology.name = topology.origin = arena_string(arena, spec->text);
-    topology.source = topology.note = "";
-    topology.templates = arena_alloc(arena, 1, sizeof *topology.templates);
-    topology.templates[0] = (Template){.name = "machine"};
-    topology.templates[0].parts = arena_alloc(arena, 2, sizeof(Part));
-    topology.templates[0].links = arena_alloc(arena, 1, sizeof(LinkRule));
-    add_graph(&topology, spec, graph);
-    if (!topology_finish(&topology, err)) {
-        topology_free(&topology);
-        return false;
-    }
-    *out = topology;
-    return true;
-}
-
-static void set_counts(Topology *topology, const char *part, uint32_t count) {
-    for (uint32_t i = 0; i < topology->template_count; i++) {
-        uint32_t found = topology_find_part(&topology->templates[i], part);
-        if (found != UINT32_MAX) topology->templates[i].parts[found].count = count;
-    }
-}
-
-static void set_device(Topology *topology, const char *device) {
-    for (uint32_t i = 0; i < topology->template_count; i++) {
-        for (uint32_t k = 0; k < topology->templates[i].part_count; k++) {
-            Part *part = &topology->templates[i].parts[k];
-            if (part->kind != PART_GPU) continue;
-            part->device = arena_string(&topology->arena, device);
-            part->place = "";
-        }
-    }
-}
-
-static bool change(Topology *topology, const Spec *spec, const Cluster *cluster, Err *err) {
-    if (spec->count > 1) {
-        uint32_t count = (uint32_t)spec->count, inner = cluster->inner_most;
-        while (count % inner != 0) inner--;
-        if (count / inner > cluster->outer_most) {
-            return err_set(err,
-                           "\"%s\", column %u: expected at most %u copies in equal groups of at "
-                           "most %u, found %u",
-                           spec->text, spec->count_column,
-                           cluster->outer_most * cluster->inner_most, cluster->inner_most, count);
-        }
-        set_counts(topology, cluster->outer, count / inner);
-        if (cluster->inner != NULL) set_counts(topology, cluster->inner, inner);
-    }
-    if (spec->device[0] != '\0') set_device(topology, spec->device);
-    topology->name = topology->origin = arena_string(&topology->arena, spec->text);
-    return topology_finish(topology, err);
-}
-
-static bool make_cluster(const Spec *spec, const Cluster *cluster, Topology *out, Err *err) {
+bool topology_synth_fail(const SynthSpec *spec, SynthKey key, Err *err, const char *format, ...) {
+    const SynthValue *value = &spec->values[key];
     Arena arena = {0};
-    const char *path;
-    Topology topology = {0};
-    if (spec->rate_Bps != 0 || spec->latency_ps >= 0) {
-        return fail(spec, 1, err,
-                    "a rate or a latency can be given for ring, switch and mesh only");
-    }
-    bool done =
-        file_data(spec->count > 1 ? cluster->file : cluster->lone_file, &arena, &path, err) &&
-        topology_read(path, &topology, err);
+    va_list args;
+    va_start(args, format);
+    const char *what = arena_vprintf(&arena, format, args);
+    va_end(args);
+    fail_at(spec, value->text != NULL ? value->column : (uint32_t)strlen(spec->text) + 1, err,
+            what);
     arena_free(&arena);
-    if (!done) return false;
-    if (!change(&topology, spec, cluster, err)) {
-        topology_free(&topology);
-        return false;
-    }
-    *out = topology;
-    return true;
+    return false;
 }
 
-bool topology_synthetic(const char *spec_text, Topology *out, Err *err) {
-    Spec spec;
-    if (!parse(spec_text, &spec, err)) return false;
-    for (uint32_t i = 0; i < GRAPH_COUNT; i++) {
-        if (strcmp(spec.name, graphs[i]) == 0) return make_graph(&spec, (Graph)i, out, err);
-    }
-    for (uint32_t i = 0; i < CLUSTER_COUNT; i++) {
-        if (strcmp(spec.name, clusters[i].name) == 0)
-            return make_cluster(&spec, &clusters[i], out, err);
-    }
-    return fail(&spec, 1, err, "expected ring, switch, mesh, nvl72 or hgx-h100");
+static void describe(SynthKey key, Text *out) {
+    static const char *const values[] = {"NAME", "N", "RATE", "TIME"};
+    if (key == SYNTH_KEY_BANDWIDTH)
+        text_add(out, "a rate such as \"450 GB/s\"");
+    else
+        text_addf(out, "%s=%s", key_names[key], values[key_types[key]]);
 }
 
-static bool is_synthetic(const char *name) {
-    const char *colon = strchr(name, ':');
-    if (colon == NULL) return false;
-    size_t length = (size_t)(colon - name);
-    for (uint32_t i = 0; i < GRAPH_COUNT; i++) {
-        if (strlen(graphs[i]) == length && strncmp(name, graphs[i], length) == 0) return true;
+// A field that the generator does not take, or has no use for yet.
+static bool unexpected(const SynthSpec *spec, const Generator *generator, const char *field,
+                       uint32_t column, Err *err) {
+    Text text = {0};
+    uint32_t keys = (generator->required | generator->optional) & ~KEY(SIZE), listed = 0;
+    for (uint32_t key = 0; key < SYNTH_KEY_COUNT; key++) {
+        if ((keys >> key & 1) == 0) continue;
+        keys &= ~(UINT32_C(1) << key);
+        text_add(&text, listed++ == 0 ? "expected " : keys == 0 ? " or " : ", ");
+        describe((SynthKey)key, &text);
     }
-    for (uint32_t i = 0; i < CLUSTER_COUNT; i++) {
-        if (strlen(clusters[i].name) == length && strncmp(name, clusters[i].name, length) == 0)
-            return true;
+    text_addf(&text, ", found \"%s\"", field);
+    fail_at(spec, column, err, text_string(&text));
+    text_free(&text);
+    return false;
+}
+
+static bool read_rate(const char *text, uint64_t *out, Err *err) {
+    if (!units_parse_rate(text, out, err)) return false;
+    return (*out > 0 && *out <= TOPOLOGY_RATE_MAX_BPS) ||
+           err_set(err, "expected a rate above 0 and at most 100 TB/s");
+}
+
+static bool read_time(const char *text, uint64_t *out, Err *err) {
+    Time time_ps;
+    if (!units_parse_time(text, &time_ps, err)) return false;
+    *out = (uint64_t)time_ps;
+    return time_ps <= TOPOLOGY_LATENCY_MAX_PS || err_set(err, "expected at most 1 s");
+}
+
+// What a file could hold.
+static bool is_name(const char *text) {
+    size_t length = strlen(text);
+    return length > 0 && text_is_utf8(text, length) && text_plain(text) == length;
+}
+
+static bool read_value(SynthType type, SynthValue *value, Err *err) {
+    switch (type) {
+    case SYNTH_TEXT: return is_name(value->text) || err_set(err, "expected the name of a device");
+    case SYNTH_NUMBER:
+        return (text_parse_u64(value->text, &value->number) && value->number > 0 &&
+                value->number <= TOPOLOGY_PARTS_MAX) ||
+               err_set(err, "expected a count of 1 to 1000000");
+    case SYNTH_RATE: return read_rate(value->text, &value->number, err);
+    case SYNTH_TIME: return read_time(value->text, &value->number, err);
     }
     return false;
 }
 
-// True for what is meant as a string and begins with no generator: a word, a colon, a digit. A rate
-// has a '/', which would make it a path.
-static bool is_unknown(const char *name) {
-    size_t word = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
-    return word > 0 && name[word] == ':' && name[word + 1] >= '0' && name[word + 1] <= '9' &&
-           access(name, F_OK) != 0;
+// The key of a field, and its value; SYNTH_KEY_COUNT when it has none.
+static SynthKey key_of(const char *field, const char **out_value) {
+    const char *equals = strchr(field, '=');
+    *out_value = equals == NULL ? field : equals + 1;
+    if (equals == NULL) return SYNTH_KEY_BANDWIDTH;
+    size_t length = (size_t)(equals - field);
+    for (uint32_t key = SYNTH_KEY_BANDWIDTH + 1; key < SYNTH_KEY_COUNT; key++) {
+        if (strlen(key_names[key]) == length && strncmp(key_names[key], field, length) == 0)
+            return (SynthKey)key;
+    }
+    return SYNTH_KEY_COUNT;
 }
 
-bool topology_load(const char *name, Topology *out, Err *err) {
-    Arena arena = {0};
-    const char *path;
-    if (is_synthetic(name)) return topology_synthetic(name, out, err);
-    if (is_unknown(name))
-        return err_set(err,
-                       "%s: no such file here or in the shipped data, and no machine: expected "
-                       "ring:N,RATE, switch:N,RATE, mesh:N,RATE, nvl72:N or hgx-h100:N",
-                       name);
-    bool done = file_find(name, &arena, &path, err) && topology_read(path, out, err);
-    arena_free(&arena);
-    return done;
+static bool read_field(SynthSpec *spec, const Generator *generator, const char *field,
+                       uint32_t column, Err *err) {
+    SynthValue value = {.column = column};
+    SynthKey key = key_of(field, &value.text);
+    Err what = {0};
+    if (key == SYNTH_KEY_COUNT || ((generator->required | generator->optional) >> key & 1) == 0)
+        return unexpected(spec, generator, field, column, err);
+    if (spec->values[key].text != NULL) {
+        const char *name = key == SYNTH_KEY_BANDWIDTH ? "a rate" : key_names[key];
+        err_set(&what, "%s is given twice", name);
+        return fail_at(spec, column, err, what.text);
+    }
+    if (key == SYNTH_KEY_BANDWIDTH && !units_parse_rate(field, &value.number, &what))
+        return unexpected(spec, generator, field, column, err);
+    if (!read_value(key_types[key], &value, &what)) return fail_at(spec, column, err, what.text);
+    spec->values[key] = value;
+    return true;
+}
+
+static bool check_required(const SynthSpec *spec, const Generator *generator, Err *err) {
+    for (uint32_t key = 0; key < SYNTH_KEY_COUNT; key++) {
+        bool is_missing = (generator->required >> key & 1) != 0 && spec->values[key].text == NULL;
+        if (!is_missing) continue;
+        if (key == SYNTH_KEY_SIZE)
+            return topology_synth_fail(spec, SYNTH_KEY_SIZE, err,
+                                       "expected a size, such as \":4\"");
+        if (key == SYNTH_KEY_BANDWIDTH)
+            return topology_synth_fail(spec, (SynthKey)key, err,
+                                       "expected a rate, such as \",450GB/s\"");
+        return topology_synth_fail(spec, (SynthKey)key, err, "expected \"%s=\"", key_names[key]);
+    }
+    return true;
+}
+
+static const Generator *find_generator(const char *name, size_t length) {
+    for (uint32_t i = 0; i < GENERATOR_COUNT; i++) {
+        if (strlen(generators[i].name) == length && strncmp(generators[i].name, name, length) == 0)
+            return &generators[i];
+    }
+    return NULL;
+}
+
+// The fields behind the name, from `start` on.
+static bool read_fields(SynthSpec *spec, const Generator *generator, size_t start, Err *err) {
+    size_t length = strlen(spec->text);
+    bool wants_size = (generator->required & KEY(SIZE)) != 0 && spec->text[start - 1] == ':';
+    while (start <= length) {
+        char *field = spec->copy + start;
+        size_t end = strcspn(field, ",");
+        field[end] = '\0';
+        if (wants_size) {
+            spec->values[SYNTH_KEY_SIZE] = (SynthValue){field, (uint32_t)start + 1, 0};
+            wants_size = false;
+        } else if (!read_field(spec, generator, field, (uint32_t)start + 1, err)) {
+            return false;
+        }
+        start += end + 1;
+    }
+    return check_required(spec, generator, err);
+}
+
+static bool unknown(const SynthSpec *spec, Err *err) {
+    Text names = {0};
+    for (uint32_t i = 0; i < GENERATOR_COUNT; i++)
+        text_addf(&names, "%s%s",
+                  i == 0                     ? "expected "
+                  : i + 1 == GENERATOR_COUNT ? " or "
+                                             : ", ",
+                  generators[i].name);
+    fail_at(spec, 1, err, text_string(&names));
+    text_free(&names);
+    return false;
+}
+
+bool topology_synth_make(const char *text, Topology *out, Err *err) {
+    SynthSpec spec = {.text = text};
+    size_t length = strlen(text), name = strcspn(text, ":,");
+    if (length >= SYNTH_TEXT_MAX)
+        return err_set(err, "a description of more than %d characters", SYNTH_TEXT_MAX - 1);
+    memcpy(spec.name, text, name);
+    memcpy(spec.copy, text, length + 1);
+    const Generator *generator = find_generator(text, name);
+    if (generator == NULL) return unknown(&spec, err);
+    if (name == length && !check_required(&spec, generator, err)) return false;
+    return read_fields(&spec, generator, name + 1, err) && generator->make(&spec, out, err);
+}
+
+bool topology_synth_begins(const char *text) {
+    const char *colon = strchr(text, ':');
+    return colon != NULL && find_generator(text, (size_t)(colon - text)) != NULL;
+}
+
+uint64_t topology_synth_number(const SynthSpec *spec, SynthKey key, uint64_t otherwise) {
+    return spec->values[key].text == NULL ? otherwise : spec->values[key].number;
+}
+
+bool topology_synth_count(const SynthSpec *spec, const char *unit, uint32_t *out, Err *err) {
+    char digits[SYNTH_TEXT_MAX];
+    const char *text = spec->values[SYNTH_KEY_SIZE].text;
+    size_t length = strlen(text), unit_length = strlen(unit);
+    uint64_t count = 0;
+    bool has_unit = length >= unit_length && strcmp(text + length - unit_length, unit) == 0;
+    if (has_unit) {
+        memcpy(digits, text, length - unit_length);
+        digits[length - unit_length] = '\0';
+    }
+    if (!has_unit || !text_parse_u64(digits, &count) || count == 0 || count > TOPOLOGY_PARTS_MAX) {
+        if (unit[0] == '\0')
+            return topology_synth_fail(spec, SYNTH_KEY_SIZE, err,
+                                       "expected a count of 1 to 1000000");
+        return topology_synth_fail(spec, SYNTH_KEY_SIZE, err, "expected a count such as \"4%s\"",
+                                   unit);
+    }
+    *out = (uint32_t)count;
+    return true;
+}
+
+const char *topology_synth_device(const SynthSpec *spec, Arena *arena, const char *otherwise) {
+    const char *named = spec->values[SYNTH_KEY_DEVICE].text;
+    return named == NULL ? otherwise : arena_string(arena, named);
+}
+
+// ---- Building
+
+void topology_synth_open(Topology *topology, const SynthSpec *spec, uint32_t template_most) {
+    Template *templates = arena_alloc(
+        &topology->arena, (size_t)topology->template_count + template_most, sizeof *templates);
+    if (topology->template_count > 0)
+        memcpy(templates, topology->templates, topology->template_count * sizeof *templates);
+    topology->templates = templates;
+    topology->name = topology->origin = arena_string(&topology->arena, spec->text);
+    if (topology->source == NULL) topology->source = "";
+    if (topology->note == NULL) topology->note = "";
+}
+
+Template *topology_synth_template(Topology *topology, const char *name, uint32_t part_most,
+                                  uint32_t link_most) {
+    Template *added = &topology->templates[topology->template_count++];
+    added->name = name;
+    added->parts = arena_alloc(&topology->arena, part_most, sizeof *added->parts);
+    added->links = arena_alloc(&topology->arena, link_most, sizeof *added->links);
+    return added;
+}
+
+void topology_synth_part(Template *in, Part part) {
+    if (part.device == NULL) part.device = "";
+    if (part.place == NULL) part.place = "";
+    if (part.count == 0) part.count = 1;
+    if (part.kind != PART_GROUP) part.template_id = UINT32_MAX;
+    in->parts[in->part_count++] = part;
+}
+
+void topology_synth_group(Topology *topology, Template *in, const char *name, const Template *of,
+                          uint32_t count) {
+    topology_synth_part(in, (Part){.name = name,
+                                   .kind = PART_GROUP,
+                                   .template_id = (uint32_t)(of - topology->templates),
+                                   .count = count});
+}
+
+void topology_synth_link(Template *in, LinkRule link) {
+    if (link.source == NULL) link.source = "";
+    if (link.cables == 0) link.cables = 1;
+    if (link.confidence == '\0') link.confidence = 'M';
+    in->links[in->link_count++] = link;
+}
+
+bool topology_synth_close(Topology *topology, const Template *machine, Topology *out, Err *err) {
+    topology->machine = (uint32_t)(machine - topology->templates);
+    if (!topology_finish(topology, err)) {
+        topology_free(topology);
+        return false;
+    }
+    *out = *topology;
+    return true;
 }

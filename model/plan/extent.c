@@ -12,6 +12,10 @@ static uint64_t divisor(const Extent *extent) {
     return extent->divide == 0 ? 1 : extent->divide;
 }
 
+static bool is_part(const Extent *extent) {
+    return extent->parts > 1;
+}
+
 Extent extent_fixed(uint64_t value) {
     return (Extent){.fixed = value};
 }
@@ -20,7 +24,10 @@ Extent extent_tokens(uint64_t per_token) {
     return (Extent){.per_token = per_token};
 }
 
-uint64_t extent_value(const Extent *extent, const StepShape *shape) {
+uint64_t extent_value(const Extent *extent, const StepShape *whole) {
+    StepShape part = *whole;
+    const StepShape *shape = &part;
+    if (is_part(extent)) part = step_shape_part(whole, extent->part, extent->parts);
     const Wide terms[TERMS] = {
         extent->fixed,
         wide_mul(extent->per_token, shape->tokens),
@@ -39,7 +46,8 @@ uint64_t extent_value(const Extent *extent, const StepShape *shape) {
 bool extent_equals(const Extent *a, const Extent *b) {
     return a->fixed == b->fixed && a->per_token == b->per_token &&
            a->per_sequence == b->per_sequence && a->per_kv == b->per_kv &&
-           a->per_pair == b->per_pair && divisor(a) == divisor(b);
+           a->per_pair == b->per_pair && divisor(a) == divisor(b) && is_part(a) == is_part(b) &&
+           (!is_part(a) || (a->part == b->part && a->parts == b->parts));
 }
 
 Digest extent_hash(Digest hash, const Extent *extent) {
@@ -48,7 +56,9 @@ Digest extent_hash(Digest hash, const Extent *extent) {
     hash = hash_u64(hash, extent->per_sequence);
     hash = hash_u64(hash, extent->per_kv);
     hash = hash_u64(hash, extent->per_pair);
-    return hash_u64(hash, divisor(extent));
+    hash = hash_u64(hash, divisor(extent));
+    if (!is_part(extent)) return hash;
+    return hash_u64(hash_u64(hash, extent->part), extent->parts);
 }
 
 void extent_print(const Extent *extent, Text *out) {
@@ -70,4 +80,7 @@ void extent_print(const Extent *extent, Text *out) {
     }
     if (printed == 0) text_add(out, "0");
     if (divisor(extent) > 1) text_addf(out, ") / %llu)", (unsigned long long)divisor(extent));
+    if (is_part(extent))
+        text_addf(out, " in part %lu of %lu", (unsigned long)extent->part + 1,
+                  (unsigned long)extent->parts);
 }

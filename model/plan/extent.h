@@ -9,11 +9,15 @@
 #include "model/base/text.h"
 #include "model/plan/step_shape.h"
 
+#define EXTENT_PARTS_MAX 64
+
 // ceil((fixed + per_token * tokens + per_sequence * sequences + per_kv * kv_tokens +
-// per_pair * qk_pairs) / divide). A divide of 0 reads as 1.
+// per_pair * qk_pairs) / divide). A divide of 0 reads as 1. With `parts` above 1 the shape is that
+// of part `part` of the step's tokens (step_shape_part).
 typedef struct Extent {
     uint64_t fixed, per_token, per_sequence, per_kv, per_pair;
     uint64_t divide;
+    uint32_t part, parts;
 } Extent;
 
 Extent extent_fixed(uint64_t value);
@@ -23,12 +27,14 @@ Extent extent_tokens(uint64_t per_token);
 // their largest shape).
 uint64_t extent_value(const Extent *extent, const StepShape *shape);
 
-// Equal for every shape because written with equal numbers (divide 0 and 1 are the same).
+// Equal for every shape because written with equal numbers (divide 0 and 1 are the same, and so are
+// parts 0 and 1).
 bool extent_equals(const Extent *a, const Extent *b);
 
 Digest extent_hash(Digest hash, const Extent *extent);
 
-// For people: "14336 tokens + 64", "ceil((7 tokens) / 2)", "0".
+// For people: "14336 tokens + 64", "ceil((7 tokens) / 2)", "0",
+// "7 tokens in part 1 of 2".
 void extent_print(const Extent *extent, Text *out);
 
 #endif

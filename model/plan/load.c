@@ -1,110 +1,76 @@
-// Loads: how many tokens go to which expert.
+// Loads: how many tokens go to which expert, and what that gives each rank of a schedule.
 //
-// Invariant: every recorded row has `experts` counts whose sum is above zero and fits in 64 bits,
-// so that a share is always a fraction.
+// Invariant: the counts of a recorded layer have a sum over all sources that is above zero and fits
+// in 64 bits, so that a share is always a fraction, and those of all experts sum to 1.
 #include "model/plan/load.h"
 
 #include <assert.h>
 
-#include "model/base/json.h"
-#include "model/base/jsonw.h"
 #include "model/base/wide.h"
 
+// A law and a file of equal counts are the same load, and have been since there were no sources.
 static Digest digest_of(const Load *load) {
     Digest digest = hash_string(HASH_START, "load");
     digest = hash_u64(digest, load->kind);
     digest = hash_u64(digest, load->layers);
     digest = hash_u64(digest, load->experts);
-    for (uint64_t i = 0; i < (uint64_t)load->layers * load->experts; i++)
+    if (load->sources > 1) digest = hash_u64(digest, load->sources);
+    for (uint64_t i = 0; i < (uint64_t)load->layers * load->sources * load->experts; i++)
         digest = hash_u64(digest, load->tokens[i]);
     return digest;
 }
 
 Load load_uniform(void) {
-    Load load = {.kind = LOAD_UNIFORM};
+    Load load = {.kind = LOAD_UNIFORM, .origin = "uniform"};
     load.digest = digest_of(&load);
     return load;
 }
 
-static bool read_row(JsonNode row, uint32_t experts, uint64_t *tokens, Err *err) {
-    if (json_kind(row) != JSON_ARRAY || json_count(row) != experts)
-        return json_error(row, err, "expected an array of %u counts, found %u", experts,
-                          json_count(row));
+static bool check_layer(const uint64_t *tokens, uint64_t count, uint32_t layer, Err *err) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < experts; i++) {
-        JsonNode count = json_at(row, i);
-        if (!json_as_u64(count, &tokens[i], err)) return false;
+    for (uint64_t i = 0; i < count; i++) {
         if (!wide_add_u64(sum, tokens[i], &sum))
-            return json_error(count, err, "the sum of the row does not fit 64 bits");
+            return err_set(err, "the tokens of layer %u do not fit 64 bits", layer);
     }
-    return sum > 0 || json_error(row, err, "expected at least one token, found none");
+    return sum > 0 || err_set(err, "layer %u: expected at least one token, found none", layer);
 }
 
-static bool read_rows(JsonNode root, Load *load, Err *err) {
-    JsonNode rows;
-    if (!json_u32(root, "experts", &load->experts, err) || !json_array(root, "tokens", &rows, err))
-        return false;
-    load->layers = json_count(rows);
-    if (load->layers == 0) return json_error(rows, err, "expected at least one row, found none");
-    // a first row of the announced length bounds the memory by the size of the document
-    for (uint32_t i = 0; i < load->layers; i++) {
-        JsonNode row = json_at(rows, i);
-        if (json_count(row) != load->experts) return read_row(row, load->experts, NULL, err);
+// Running sums, so that a share is two differences.
+static uint64_t *sum_up(Load *load) {
+    uint64_t row = (uint64_t)load->experts + 1, layer = (load->sources + UINT64_C(1)) * row;
+    uint64_t *before = arena_alloc(&load->arena, load->layers, layer * sizeof *before);
+    for (uint32_t l = 0; l < load->layers; l++) {
+        uint64_t *all = before + l * layer + load->sources * row;
+        for (uint32_t s = 0; s < load->sources; s++) {
+            uint64_t *own = before + l * layer + s * row;
+            const uint64_t *tokens =
+                load->tokens + ((uint64_t)l * load->sources + s) * load->experts;
+            for (uint32_t e = 0; e < load->experts; e++) own[e + 1] = own[e] + tokens[e];
+            for (uint32_t e = 0; e <= load->experts; e++) all[e] += own[e];
+        }
     }
-    uint64_t *tokens = arena_alloc(&load->arena, load->layers, load->experts * sizeof *tokens);
-    load->tokens = tokens;
-    for (uint32_t i = 0; i < load->layers; i++) {
-        uint64_t *row = tokens + (uint64_t)i * load->experts;
-        if (!read_row(json_at(rows, i), load->experts, row, err)) return false;
-    }
-    return true;
+    return before;
 }
 
-static bool read_document(const Json *json, Load *out, Err *err) {
-    JsonNode root = json_root(json);
-    Load load = {.kind = LOAD_RECORDED};
-    if (!json_header(root, "load", LOAD_VERSION, err) || !read_rows(root, &load, err) ||
-        !json_finish(root, err)) {
-        load_free(&load);
-        return false;
+bool load_of_counts(uint32_t layers, uint32_t sources, uint32_t experts, const uint64_t *tokens,
+                    const char *origin, Load *out, Err *err) {
+    Wide count = wide_mul(layers, sources) * experts;
+    if (count == 0 || count > LOAD_COUNTS_MAX) {
+        char text[40];
+        return err_set(
+            err, "%u layers of %u experts from %u sources are %s counts, expected 1 to %u", layers,
+            experts, sources, wide_format(count, text), (unsigned)LOAD_COUNTS_MAX);
     }
+    uint64_t row = (uint64_t)sources * experts;
+    for (uint32_t layer = 0; layer < layers; layer++)
+        if (!check_layer(tokens + layer * row, row, layer, err)) return false;
+    Load load = {.kind = LOAD_RECORDED, .experts = experts, .layers = layers, .sources = sources};
+    load.tokens = arena_copy(&load.arena, tokens, (size_t)count, sizeof *tokens);
+    load.before = sum_up(&load);
+    load.origin = arena_string(&load.arena, origin);
     load.digest = digest_of(&load);
     *out = load;
     return true;
-}
-
-bool load_read(const char *path, Load *out, Err *err) {
-    Json json = {0};
-    bool done = json_read(path, &json, err) && read_document(&json, out, err);
-    json_free(&json);
-    return done;
-}
-
-bool load_parse(const char *name, const char *bytes, size_t count, Load *out, Err *err) {
-    Json json = {0};
-    bool done = json_parse(name, bytes, count, &json, err) && read_document(&json, out, err);
-    json_free(&json);
-    return done;
-}
-
-void load_write(const Load *load, Text *out) {
-    assert(load->kind == LOAD_RECORDED);
-    JsonWriter writer = {.text = out};
-    jsonw_open_object(&writer, NULL);
-    jsonw_string(&writer, "moesim", "load");
-    jsonw_u64(&writer, "version", LOAD_VERSION);
-    jsonw_u64(&writer, "experts", load->experts);
-    jsonw_open_array(&writer, "tokens");
-    for (uint32_t i = 0; i < load->layers; i++) {
-        jsonw_inline_next(&writer);
-        jsonw_open_array(&writer, NULL);
-        for (uint32_t j = 0; j < load->experts; j++)
-            jsonw_u64(&writer, NULL, load->tokens[(uint64_t)i * load->experts + j]);
-        jsonw_close_array(&writer);
-    }
-    jsonw_close_array(&writer);
-    jsonw_close_object(&writer);
-    jsonw_finish(&writer);
 }
 
 void load_free(Load *load) {
@@ -125,17 +91,96 @@ bool load_check(const Load *load, uint32_t layers, uint32_t experts, Err *err) {
                    layers);
 }
 
+// ---- Shares.
+
+// Running sums of a source of a layer; source load->sources is all of them.
+static const uint64_t *row_of(const Load *load, uint32_t layer, uint64_t source) {
+    uint64_t rows = load->sources + UINT64_C(1), row = (load->layers == 1 ? 0 : layer) * rows;
+    return load->before + (row + source) * (load->experts + UINT64_C(1));
+}
+
+static bool has_rows(const Load *load, uint32_t layer, uint32_t experts) {
+    return load->kind != LOAD_UNIFORM && load->experts == experts && has_layers(load, layer + 1);
+}
+
 void load_share(const Load *load, uint32_t layer, uint32_t experts, uint32_t first, uint32_t count,
                 uint64_t *part, uint64_t *whole) {
     assert(experts > 0 && first <= experts && count <= experts - first);
     *part = count;
     *whole = experts;
-    if (load->kind == LOAD_UNIFORM || load->experts != experts) return;
-    if (load->layers != 1 && layer >= load->layers) return;
-    const uint64_t *row = load->tokens + (load->layers == 1 ? 0 : (uint64_t)layer * load->experts);
-    *part = *whole = 0;
-    for (uint32_t i = 0; i < experts; i++) {
-        *whole += row[i];
-        if (i >= first && i - first < count) *part += row[i];
+    if (!has_rows(load, layer, experts)) return;
+    const uint64_t *row = row_of(load, layer, load->sources);
+    *part = row[first + count] - row[first];
+    *whole = row[experts];
+}
+
+// ---- Under a Schedule.
+
+// The experts of an operation: those of its Compute and its Comm are the same fields.
+typedef struct OpExperts {
+    uint32_t experts, total, first, sharers, layer;
+} OpExperts;
+
+static OpExperts experts_of(const Op *op) {
+    if (op->kind == OP_COLLECTIVE)
+        return (OpExperts){op->comm.experts, op->comm.experts_total, op->comm.first_expert,
+                           op->comm.expert_sharers, op->comm.moe_layer};
+    return (OpExperts){op->compute.experts, op->compute.experts_total, op->compute.first_expert,
+                       op->compute.expert_sharers, op->compute.moe_layer};
+}
+
+static bool has_experts(const Op *op) {
+    return op->kind == OP_GROUPED_GEMM ||
+           (op->kind == OP_COLLECTIVE && op->comm.split != SPLIT_EVEN);
+}
+
+void load_rank_experts(const Schedule *schedule, OpId op, uint32_t rank, uint32_t *first,
+                       uint32_t *count) {
+    OpExperts own = experts_of(&schedule->ops[op]);
+    const RankSet *ranks = &schedule->roles[schedule_op_role(schedule, op)].ranks;
+    uint32_t index = 0;
+    bool is_member = schedule_set_index(ranks, rank, &index);
+    assert(is_member && has_experts(&schedule->ops[op]));
+    (void)is_member;
+    uint32_t block = index % ranks->count / (own.sharers > 0 ? own.sharers : 1);
+    uint64_t begin = (own.first + (uint64_t)block * own.experts) % own.total;
+    uint64_t left = own.total - begin;
+    *first = (uint32_t)begin;
+    *count = own.experts < left ? own.experts : (uint32_t)left;
+}
+
+void load_rank_share(const Load *load, const Schedule *schedule, OpId op, uint32_t rank,
+                     uint64_t *part, uint64_t *whole) {
+    OpExperts own = experts_of(&schedule->ops[op]);
+    uint32_t first, count;
+    load_rank_experts(schedule, op, rank, &first, &count);
+    load_share(load, own.layer, own.total, first, count, part, whole);
+}
+
+void load_pair_share(const Load *load, const Schedule *schedule, OpId op, uint32_t position,
+                     uint32_t rank, uint64_t *part, uint64_t *whole) {
+    OpExperts own = experts_of(&schedule->ops[op]);
+    uint32_t first, count;
+    load_rank_experts(schedule, op, rank, &first, &count);
+    load_share(load, own.layer, own.total, first, count, part, whole);
+    if (!has_rows(load, own.layer, own.total) || load->sources == 1) return;
+    uint32_t size = schedule->groups[schedule->ops[op].comm.group].size;
+    assert(position < size);
+    uint64_t source = (uint64_t)position * load->sources / size;
+    const uint64_t *row = row_of(load, own.layer, source);
+    if (row[own.total] == 0) return; // a source without tokens sends as the others do
+    *part = row[first + count] - row[first];
+    *whole = row[own.total];
+}
+
+bool load_check_schedule(const Load *load, const Schedule *schedule, Err *err) {
+    for (OpId id = 0; id < schedule->op_count; id++) {
+        const Op *op = &schedule->ops[id];
+        char text[SCHEDULE_TEXT_MAX];
+        if (!has_experts(op)) continue;
+        OpExperts own = experts_of(op);
+        if (!load_check(load, own.layer + 1, own.total, err))
+            return err_prefix(err, "%s", schedule_op_text(schedule, id, text));
     }
+    return true;
 }

@@ -45,12 +45,24 @@
 // Invariant: the last operation of a layer is on the compute stream and waits for all that the
 // layer put on other streams, so that layers of any kind may follow each other without further
 // waits. The norm at the end of a layer is therefore the one that the next layer begins with.
+//
+// Two batches: A and B, halves of the tokens. A layer with experts is
+//
+//   compute  attend A | end B of the layer before | attend B | experts A | experts B | end A
+//   comm     dispatch A, dispatch B, combine A, combine B
+//
+// so that dispatch A lies beside attend B, dispatch B beside experts A, combine A beside experts B
+// and combine B beside attend A of the next layer, in whose block B therefore ends. What it ends
+// with lives for the step, and there is a block for each (kind before, kind) that occurs. A layer
+// without experts leaves nothing open. Head and sampling see all tokens again.
 #include "model/plan/lower.h"
 
 #include <assert.h>
 #include <stdio.h>
 
+#include "model/base/mem.h"
 #include "model/plan/lower_internal.h"
+#include "model/plan/lower_moe.h"
 
 // Layers whose sum is one block output of Kimi-K3's attention residuals (attn_res_block_size in its
 // config.json; the architecture keeps only the tensors).
@@ -71,30 +83,117 @@ static void describe_kind(const Lower *lower, char *name, size_t size) {
 static LowerResults add_dense(Lower *lower, BufferId normed) {
     uint64_t hidden_B = (uint64_t)LOWER_BF16_B * lower->arch->hidden;
     BufferId all = lower_spread(lower, "mlp_all_gather", normed, hidden_B);
-    BufferId partial = lower_gated(lower, COMPONENT_DENSE, all);
+    BufferId partial = lower_gated(lower, COMPONENT_DENSE, all, SCHEDULE_NONE);
     LowerResults results = {.count = 1, .wait = SCHEDULE_NONE};
-    results.buffers[0] = lower_reduce(lower, "mlp_reduce", partial);
+    results.buffers[0] = lower_reduce(lower, "mlp_reduce", partial, SCHEDULE_NONE);
     return results;
 }
 
-static BlockId add_layer(Lower *lower, uint32_t kind) {
-    char name[NAME_MAX_B];
-    lower->kind = kind;
-    describe_kind(lower, name, sizeof name);
-    BlockId block = schedule_add_block(lower->schedule, lower->role, name);
-    LowerResults attended = {.count = 1, .wait = SCHEDULE_NONE};
-    attended.buffers[0] = lower_reduce(lower, "attention_reduce", lower_attention(lower));
-    BufferId normed = lower_norm(lower, "mlp_norm", &attended);
-    bool routed = lower->arch->mlps[lower->arch->kinds[kind].mlp].experts > 0;
-    LowerResults results = routed ? lower_moe(lower, normed) : add_dense(lower, normed);
+// What a layer leaves: the normed tokens that the next one reads.
+static void end_layer(Lower *lower, const LowerResults *results) {
     if (lower->token_ways == 1) {
-        lower_norm_into(lower, "attention_norm", &results, lower->hidden);
-        return block;
+        lower_norm_into(lower, "attention_norm", results, lower->hidden);
+        return;
     }
-    BufferId out = lower_buffer(lower, "attention_normed", lower->schedule->buffers[normed].bytes);
-    lower_norm_into(lower, "attention_norm", &results, out);
+    uint64_t hidden_B = (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+    BufferId out = lower_buffer(lower, "attention_normed", lower_room(lower, hidden_B));
+    lower_norm_into(lower, "attention_norm", results, out);
     lower_to_hidden(lower, out);
-    return block;
+}
+
+static bool has_experts(const Lower *lower, uint32_t kind) {
+    return lower->arch->mlps[lower->arch->kinds[kind].mlp].experts > 0;
+}
+
+// One block of layers: their kind, and the kind before them whose second batch ends in it, or
+// SCHEDULE_NONE; and what brings its own second batch back.
+typedef struct LayerBlock {
+    uint32_t kind, before;
+    BlockId block;
+    OpId returns;
+} LayerBlock;
+
+// Waits of an end, from `first` on in the schedule's, for what all blocks of a kind send back.
+typedef struct LateWaits {
+    uint32_t first, kind;
+} LateWaits;
+
+// The layers of a stage: its blocks, and by kind what a second batch leaves open.
+typedef struct Layers {
+    Arena arena;
+    LayerBlock *blocks;
+    uint32_t block_count, block_capacity;
+    LateWaits *late; // by block, and one more
+    uint32_t late_count;
+    LowerRouted *open; // [kinds]
+    LowerKept *kept;   // [kinds]
+} Layers;
+
+static uint32_t blocks_of_kind(const Layers *layers, uint32_t kind) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < layers->block_count; i++) count += layers->blocks[i].kind == kind;
+    return count;
+}
+
+// Ends the second batch of the layer before, which was of this kind.
+static void end_open(Lower *lower, Layers *layers, uint32_t kind) {
+    if (kind == SCHEDULE_NONE) return;
+    LowerRouted *routed = &layers->open[kind];
+    lower_enter_batch(lower, 1);
+    lower->kind = kind;
+    routed->late_waits = blocks_of_kind(layers, kind);
+    LowerResults results = lower_moe_finish(lower, routed);
+    layers->late[layers->late_count++] = (LateWaits){routed->first_late, kind};
+    end_layer(lower, &results);
+}
+
+static void fill_late_waits(const Lower *lower, const Layers *layers) {
+    for (uint32_t i = 0; i < layers->late_count; i++) {
+        uint32_t at = layers->late[i].first;
+        for (uint32_t b = 0; b < layers->block_count; b++)
+            if (layers->blocks[b].kind == layers->late[i].kind)
+                lower->schedule->waits[at++] = layers->blocks[b].returns;
+    }
+}
+
+static BufferId attend(Lower *lower) {
+    LowerResults attended = {.count = 1, .wait = SCHEDULE_NONE};
+    BufferId partial = lower_attention(lower);
+    attended.buffers[0] = lower_reduce(lower, "attention_reduce", partial, SCHEDULE_NONE);
+    return lower_norm(lower, "mlp_norm", &attended);
+}
+
+static void add_layer(Lower *lower, Layers *layers, LayerBlock *added) {
+    char name[NAME_MAX_B];
+    bool routes = has_experts(lower, added->kind);
+    BufferId normed[LOWER_BATCHES_MAX] = {0};
+    LowerRouted routed[LOWER_BATCHES_MAX] = {0};
+    lower->kind = added->kind;
+    describe_kind(lower, name, sizeof name);
+    added->block = schedule_add_block(lower->schedule, lower->role, name);
+    for (uint32_t batch = 0; batch < lower->batches; batch++) {
+        if (batch > 0) end_open(lower, layers, added->before);
+        lower_enter_batch(lower, batch);
+        lower->kind = added->kind;
+        normed[batch] = attend(lower);
+        LowerKept *kept = batch > 0 ? &layers->kept[added->kind] : NULL;
+        if (routes) lower_moe_send(lower, normed[batch], kept, &routed[batch]);
+    }
+    for (uint32_t batch = 0; batch < lower->batches; batch++) {
+        lower_enter_batch(lower, batch);
+        if (routes) {
+            lower_moe_compute(lower, &routed[batch]);
+            continue;
+        }
+        LowerResults results = add_dense(lower, normed[batch]);
+        end_layer(lower, &results);
+    }
+    if (!routes) return;
+    lower_enter_batch(lower, 0);
+    LowerResults results = lower_moe_finish(lower, &routed[0]);
+    end_layer(lower, &results);
+    layers->open[added->kind] = routed[lower->batches - 1];
+    added->returns = routed[lower->batches - 1].returns[0];
 }
 
 // The number that layer `layer` has among the layers with experts, as Loads count them.
@@ -106,27 +205,79 @@ static uint32_t moe_layer_of(const Arch *arch, uint32_t layer) {
     return number;
 }
 
-// One block for each kind that the stage has; blocks[kind] stays SCHEDULE_NONE for the others.
-static void add_layer_blocks(Lower *lower, uint32_t first, uint32_t count, BlockId *blocks) {
-    const Arch *arch = lower->arch;
-    for (uint32_t kind = 0; kind < arch->kind_count; kind++) blocks[kind] = SCHEDULE_NONE;
+// The kind of a layer of the stage when its second batch ends in the layer after it.
+static uint32_t open_before(const Lower *lower, uint32_t first, uint32_t layer) {
+    if (lower->batches == 1 || layer == first) return SCHEDULE_NONE;
+    uint32_t kind = lower->arch->kind_of_layer[layer - 1];
+    return has_experts(lower, kind) ? kind : SCHEDULE_NONE;
+}
+
+static LayerBlock *block_of_layer(const Lower *lower, const Layers *layers, uint32_t first,
+                                  uint32_t layer) {
+    uint32_t kind = lower->arch->kind_of_layer[layer], before = open_before(lower, first, layer);
+    for (uint32_t i = 0; i < layers->block_count; i++)
+        if (layers->blocks[i].kind == kind && layers->blocks[i].before == before)
+            return &layers->blocks[i];
+    return NULL;
+}
+
+static void list_blocks(const Lower *lower, uint32_t first, uint32_t count, Layers *layers) {
     for (uint32_t layer = first; layer < first + count; layer++) {
-        uint32_t kind = arch->kind_of_layer[layer];
-        if (blocks[kind] != SCHEDULE_NONE) continue;
-        lower->moe_layer = moe_layer_of(arch, layer);
-        blocks[kind] = add_layer(lower, kind);
+        if (block_of_layer(lower, layers, first, layer) != NULL) continue;
+        layers->blocks = mem_grow(layers->blocks, &layers->block_capacity, layers->block_count + 1,
+                                  sizeof *layers->blocks);
+        layers->blocks[layers->block_count++] =
+            (LayerBlock){lower->arch->kind_of_layer[layer], open_before(lower, first, layer),
+                         SCHEDULE_NONE, SCHEDULE_NONE};
     }
 }
 
-static void add_layer_segments(Lower *lower, uint32_t first, uint32_t count,
-                               const BlockId *blocks) {
-    const uint32_t *kinds = lower->arch->kind_of_layer;
+static Layers open_layers(const Lower *lower, uint32_t first, uint32_t count) {
+    Layers layers = {0};
+    uint32_t kinds = lower->arch->kind_count;
+    list_blocks(lower, first, count, &layers);
+    layers.late = arena_alloc(&layers.arena, layers.block_count + 1, sizeof *layers.late);
+    layers.open = arena_alloc(&layers.arena, kinds, sizeof *layers.open);
+    layers.kept = arena_alloc(&layers.arena, kinds, sizeof *layers.kept);
+    for (uint32_t kind = 0; kind < kinds; kind++)
+        layers.kept[kind] = (LowerKept){SCHEDULE_NONE, SCHEDULE_NONE, SCHEDULE_NONE};
+    return layers;
+}
+
+static void close_layers(Layers *layers) {
+    mem_free(layers->blocks);
+    arena_free(&layers->arena);
+}
+
+// In order of their first layer.
+static void add_layer_blocks(Lower *lower, uint32_t first, uint32_t count, Layers *layers) {
+    for (uint32_t layer = first; layer < first + count; layer++) {
+        LayerBlock *block = block_of_layer(lower, layers, first, layer);
+        if (block->block != SCHEDULE_NONE) continue;
+        lower->moe_layer = moe_layer_of(lower->arch, layer);
+        add_layer(lower, layers, block);
+    }
+}
+
+static void add_layer_segments(Lower *lower, uint32_t first, uint32_t count, const Layers *layers) {
     for (uint32_t layer = first; layer < first + count;) {
+        const LayerBlock *block = block_of_layer(lower, layers, first, layer);
         uint32_t run = 1;
-        while (layer + run < first + count && kinds[layer + run] == kinds[layer]) run++;
-        schedule_add_segment(lower->schedule, lower->role, blocks[kinds[layer]], run);
+        while (layer + run < first + count &&
+               block_of_layer(lower, layers, first, layer + run) == block)
+            run++;
+        schedule_add_segment(lower->schedule, lower->role, block->block, run);
         layer += run;
     }
+}
+
+static BlockId add_last_block(Lower *lower, uint32_t end, Layers *layers) {
+    bool is_last = lower->stage == lower->pool->pp - 1;
+    BlockId block = schedule_add_block(lower->schedule, lower->role, is_last ? "head" : "send");
+    end_open(lower, layers, open_before(lower, SCHEDULE_NONE, end));
+    fill_late_waits(lower, layers);
+    lower_last_ops(lower);
+    return block;
 }
 
 // ---- One role.
@@ -145,24 +296,31 @@ static void size_earlier(Lower *lower, uint32_t first, uint32_t count) {
     lower->earlier_mean = block_outputs(first + count / 2);
 }
 
-static void add_program(Lower *lower) {
-    Arena scratch = {0};
-    uint32_t first, count;
+static void add_batches(Lower *lower) {
     uint64_t hidden_B = (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+    for (uint32_t batch = 0; batch < lower->batches; batch++) {
+        lower_enter_batch(lower, batch);
+        lower->hiddens[batch] = lower_step_buffer(lower, "hidden", lower_all(hidden_B));
+        lower->residuals[batch] = lower_step_buffer(
+            lower, "residual", lower_room(lower, (1 + lower->earlier_count) * hidden_B));
+    }
+}
+
+static void add_program(Lower *lower) {
+    uint32_t first, count;
     pool_stage_layers(lower->pool, lower->arch->layers, lower->stage, &first, &count);
+    lower_enter_whole(lower);
     lower->token_ids = lower_step_buffer(lower, "token_ids", (Extent){.per_token = 4});
-    lower->hidden = lower_step_buffer(lower, "hidden", lower_all(hidden_B));
     size_earlier(lower, first, count);
-    lower->residual = lower_step_buffer(lower, "residual",
-                                        lower_room(lower, (1 + lower->earlier_count) * hidden_B));
-    BlockId *blocks = arena_alloc(&scratch, lower->arch->kind_count, sizeof *blocks);
+    add_batches(lower);
+    Layers layers = open_layers(lower, first, count);
     BlockId begin = lower_first_block(lower);
-    add_layer_blocks(lower, first, count, blocks);
-    BlockId end = lower_last_block(lower);
+    add_layer_blocks(lower, first, count, &layers);
+    BlockId end = add_last_block(lower, first + count, &layers);
     schedule_add_segment(lower->schedule, lower->role, begin, 1);
-    add_layer_segments(lower, first, count, blocks);
+    add_layer_segments(lower, first, count, &layers);
     schedule_add_segment(lower->schedule, lower->role, end, 1);
-    arena_free(&scratch);
+    close_layers(&layers);
 }
 
 // ---- Roles and groups.
@@ -263,13 +421,14 @@ static void add_groups(Lower *lower) {
 
 // With one EP position every rank has all experts: tokens are gathered, whatever the plan calls it.
 static LowerRouting routing_of(const Pool *pool, const Arch *arch) {
-    bool has_experts = false;
-    for (uint32_t i = 0; i < arch->mlp_count; i++) has_experts |= arch->mlps[i].experts > 0;
-    if (!has_experts || pool->moe_comm == MOE_COMM_NONE) return LOWER_LOCAL;
+    bool routes = false;
+    for (uint32_t i = 0; i < arch->mlp_count; i++) routes |= arch->mlps[i].experts > 0;
+    if (!routes || pool->moe_comm == MOE_COMM_NONE) return LOWER_LOCAL;
     return pool->moe_comm == MOE_COMM_ALL_TO_ALL && pool->ep > 1 ? LOWER_ALL_TO_ALL : LOWER_GATHER;
 }
 
-// Transfers from stage s to s + 1 of part p of their ranks have channel s * parts + p.
+// Transfers from stage s to s + 1 of batch b of part p of their ranks have channel
+// (s * parts + p) * batches + b.
 static void add_stage(Lower *lower) {
     const Pool *pool = lower->pool;
     uint32_t parts = parts_of_stage(pool, lower->arch), part = 0;
@@ -281,8 +440,8 @@ static void add_stage(Lower *lower) {
         lower->role = lower->stage * parts + part;
         lower->previous = before * parts + part;
         lower->next = after * parts + part;
-        lower->pipeline_channel = lower->stage * parts + part;
-        lower->previous_channel = before * parts + part;
+        lower->pipeline_channel = (lower->stage * parts + part) * lower->batches;
+        lower->previous_channel = (before * parts + part) * lower->batches;
         lower->channel = first_channel;
         add_program(lower);
     }
@@ -295,10 +454,14 @@ void lower_plan(const Plan *plan, uint32_t pool_index, const Arch *arch, Phase p
     bool decode = phase == PHASE_DECODE;
     schedule_init(out, decode ? "decode" : "prefill", pool_ranks(pool));
     Lower lower = {.pool = pool, .arch = arch, .phase = phase, .schedule = out};
+    lower.overlap = decode ? pool->decode_overlap : pool->prefill_overlap;
     lower.routing = routing_of(pool, arch);
     lower.token_ways = lower.routing == LOWER_LOCAL ? 1 : pool->tp;
+    bool halves = lower.routing == LOWER_ALL_TO_ALL && lower.overlap == OVERLAP_TWO_BATCH;
+    lower.batches = halves ? 2 : 1;
     add_roles(&lower, decode ? steps * pool->micro_batches : steps);
-    lower.channel = pool->pp * parts_of_stage(pool, arch); // those below are the pipeline's
+    // those below are the pipeline's
+    lower.channel = pool->pp * parts_of_stage(pool, arch) * lower.batches;
     for (lower.stage = 0; lower.stage < pool->pp; lower.stage++) add_stage(&lower);
     schedule_finish(out);
 }

@@ -22,6 +22,8 @@ enum { LOWER_STREAM_COMPUTE, LOWER_STREAM_COMM, LOWER_STREAM_PIPELINE, LOWER_STR
 // Operations, per layer kind: norms, attention projections and attention by kind (MLA absorbed in
 // decode, expanded in prefill), TP collectives, router, dispatch, shared and routed experts,
 // combine, dense MLP; embedding on the first stage, head and sampling on the last.
+// What lies beside the all-to-all, in how many chunks it goes and which SMs it takes are the pool's
+// (two batches: model/plan/lower.c).
 // The plan must be legal for the arch. Sizes: model/plan/lower.c opens with the table of
 // operations. `out` is overwritten, freed by schedule_free.
 void lower_plan(const Plan *plan, uint32_t pool, const Arch *arch, Phase phase, uint32_t steps,

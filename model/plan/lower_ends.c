@@ -20,31 +20,34 @@ static uint64_t payload_B(const Lower *lower, uint64_t count) {
     return (1 + count) * hidden_B(lower);
 }
 
+// With two batches a transfer of each, on channels of their own; sampled tokens go at once.
 static OpId add_transfer(Lower *lower, OpKind kind, const char *name, BufferId buffer,
                          Extent bytes) {
     bool sends = kind == OP_SEND;
     Op op = {
         .kind = kind, .op_class = OP_CLASS_PIPELINE, .name = name, .stream = LOWER_STREAM_PIPELINE};
-    op.comm = (Comm){.channel = sends ? lower->pipeline_channel : lower->previous_channel,
-                     .peer = sends ? lower->next : lower->previous,
-                     .bytes = bytes,
-                     .element = LOWER_BF16_B,
-                     .format = NUMFMT_BF16};
-    OpId id = schedule_add_op(lower->schedule, &op);
+    op.comm =
+        (Comm){.channel = lower->part + (sends ? lower->pipeline_channel : lower->previous_channel),
+               .peer = sends ? lower->next : lower->previous,
+               .bytes = bytes,
+               .element = LOWER_BF16_B,
+               .format = NUMFMT_BF16};
+    OpId id = lower_comm(lower, &op);
     lower_slice(lower, buffer, sends ? SLICE_READ : SLICE_WRITE, bytes);
     return id;
 }
 
 // ---- The first stage.
 
-// The sampled tokens of the pass `micro_batches` earlier come back from the last stage.
-static OpId receive_tokens(Lower *lower) {
-    OpId embed =
-        lower->schedule->op_count + 1; // of the pass before: it has read the tokens by then
+// The sampled tokens of the pass `micro_batches` earlier come back from the last stage. They wait
+// for the last embedding of the pass before, which has read the tokens by then: `embed_wait` is
+// where that wait is to be filled in.
+static OpId receive_tokens(Lower *lower, uint32_t *embed_wait) {
     OpId id = add_transfer(lower, OP_RECV, "receive_tokens", lower->token_ids, lower_all(TOKEN_B));
     lower->schedule->ops[id].comm.lag = lower->pool->micro_batches;
     lower->schedule->ops[id].comm.element = TOKEN_B;
-    schedule_add_wait(lower->schedule, embed);
+    *embed_wait = lower->schedule->wait_count;
+    schedule_add_wait(lower->schedule, id);
     return id;
 }
 
@@ -55,7 +58,7 @@ static BufferId add_embedding(Lower *lower, OpId tokens) {
     if (tokens != SCHEDULE_NONE) schedule_add_wait(lower->schedule, tokens);
     lower_read(lower, lower->token_ids);
     lower_write(lower, out);
-    return lower_reduce(lower, "embedding_reduce", out);
+    return lower_reduce(lower, "embedding_reduce", out, SCHEDULE_NONE);
 }
 
 // ---- Any stage.
@@ -88,13 +91,18 @@ BlockId lower_first_block(Lower *lower) {
     bool first = lower->stage == 0;
     const char *name = first ? "embed" : "receive";
     BlockId block = schedule_add_block(lower->schedule, lower->role, name);
-    if (!first) {
-        add_arrival(lower);
-        return block;
+    bool feeds_back = first && lower->phase == PHASE_DECODE && lower->pool->pp > 1;
+    uint32_t embed_wait = 0;
+    lower_enter_whole(lower);
+    OpId tokens = feeds_back ? receive_tokens(lower, &embed_wait) : SCHEDULE_NONE;
+    for (uint32_t batch = 0; batch < lower->batches; batch++) {
+        lower_enter_batch(lower, batch);
+        if (feeds_back) lower->schedule->waits[embed_wait] = lower->schedule->op_count;
+        if (first)
+            begin_layers(lower, add_embedding(lower, tokens), SCHEDULE_NONE);
+        else
+            add_arrival(lower);
     }
-    bool feeds_back = lower->phase == PHASE_DECODE && lower->pool->pp > 1;
-    OpId tokens = feeds_back ? receive_tokens(lower) : SCHEDULE_NONE;
-    begin_layers(lower, add_embedding(lower, tokens), SCHEDULE_NONE);
     return block;
 }
 
@@ -126,7 +134,8 @@ static BufferId add_logits(Lower *lower) {
     Extent whole = {.per_sequence = part_B * tp};
     BufferId part = lower_buffer(lower, "logits_part", (Extent){.per_sequence = part_B});
     lower_gemm(lower, OP_CLASS_HEAD, "lm_head", (Extent){.per_sequence = 1}, &weight);
-    lower_read(lower, lower->hidden);
+    for (uint32_t batch = 0; batch < lower->batches; batch++)
+        lower_read(lower, lower->hiddens[batch]);
     lower_write(lower, part);
     if (tp == 1) return part;
     BufferId all = lower_buffer(lower, "logits", whole);
@@ -159,13 +168,15 @@ static void add_head(Lower *lower) {
     schedule_add_wait(lower->schedule, sample);
 }
 
-BlockId lower_last_block(Lower *lower) {
+void lower_last_ops(Lower *lower) {
     lower->kind = SCHEDULE_NONE;
-    bool last = lower->stage == lower->pool->pp - 1;
-    BlockId block = schedule_add_block(lower->schedule, lower->role, last ? "head" : "send");
-    if (last)
+    if (lower->stage == lower->pool->pp - 1) {
+        lower_enter_whole(lower); // the head's matrix is read once
         add_head(lower);
-    else
+        return;
+    }
+    for (uint32_t batch = 0; batch < lower->batches; batch++) {
+        lower_enter_batch(lower, batch);
         add_departure(lower);
-    return block;
+    }
 }

@@ -12,6 +12,8 @@
 // How routed tokens move, after what the plan says and what its sizes leave of it.
 typedef enum LowerRouting { LOWER_LOCAL, LOWER_GATHER, LOWER_ALL_TO_ALL } LowerRouting;
 
+#define LOWER_BATCHES_MAX 2
+
 // The role being built. Buffers that live for the step: `hidden` is what a layer reads (normed, all
 // tokens of the attention-DP rank), `residual` the residual stream and behind it the block outputs
 // of attention residuals (cut over tp when tokens are).
@@ -19,6 +21,7 @@ typedef struct Lower {
     const Pool *pool;
     const Arch *arch;
     Phase phase;
+    Overlap overlap; // of the phase
     Schedule *schedule;
     uint32_t stage;
     RoleId role;
@@ -30,12 +33,21 @@ typedef struct Lower {
     uint32_t token_ways; // ranks that share a DP rank's tokens outside attention: tp or 1
     GroupId tp_group, stage_group, ep_group, cut_group;
     uint32_t channel; // of the next collective; the same in all roles of the stage
-    BufferId token_ids, hidden, residual;
+    BufferId token_ids, hidden, residual; // of the batch that is being lowered
+    uint32_t batches;                     // 2: the tokens are cut in two halves (two-batch overlap)
+    BufferId hiddens[LOWER_BATCHES_MAX], residuals[LOWER_BATCHES_MAX];
+    uint32_t part, parts; // which part of the tokens all sizes are of; parts 0: all
     uint64_t earlier_arriving, earlier_count; // block outputs before and after the stage
     uint64_t earlier_mean;                    // that a layer reads
     uint32_t kind;                            // LayerKind while a layer is added
     uint32_t moe_layer;                       // number of its first layer
 } Lower;
+
+// ---- Parts of the tokens (lower_op.c): sizes of all operations, buffers and slices that are added
+// from then on are those of one batch, or of the whole step.
+
+void lower_enter_batch(Lower *lower, uint32_t batch);
+void lower_enter_whole(Lower *lower);
 
 // ---- Sizes (lower_op.c).
 
@@ -80,6 +92,7 @@ OpId lower_gemm(Lower *lower, OpClass op_class, const char *name, Extent m,
                 const LowerWeight *weight);
 OpId lower_memory(Lower *lower, OpClass op_class, const char *name, Extent bytes);
 OpId lower_compute(Lower *lower, const Op *op); // on the compute stream
+OpId lower_comm(Lower *lower, const Op *op);    // as it is
 // A collective with its own channel; stream, name, class and comm of `op` are kept.
 OpId lower_collective(Lower *lower, const Op *op);
 // Token-wise product: reads `in`, writes a new buffer with n bf16 elements a token, which it
@@ -98,8 +111,9 @@ typedef struct LowerResults {
 
 // ---- Parts of a program (lower_tokens.c, lower_attention.c, lower_moe.c, lower_ends.c).
 
-// Sum over tp of partial results of all tokens; what comes back covers this rank's tokens.
-BufferId lower_reduce(Lower *lower, const char *name, BufferId partial);
+// Sum over tp of partial results of all tokens; what comes back covers this rank's tokens and lies
+// in `out` (SCHEDULE_NONE: in a new buffer). Without tp it is `partial` itself.
+BufferId lower_reduce(Lower *lower, const char *name, BufferId partial, BufferId out);
 // All tokens from this rank's tokens.
 BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t token_B);
 // Residual add and norm of this rank's tokens; returns the normed tokens, or writes them to `out`.
@@ -107,14 +121,13 @@ BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results)
 void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out);
 // Gathers this rank's tokens into `hidden`; only where tokens are cut.
 void lower_to_hidden(Lower *lower, BufferId share);
-// Gated block cut by tp: all tokens in, partial sums of all tokens out.
-BufferId lower_gated(Lower *lower, Component component, BufferId in);
+// Gated block cut by tp: all tokens in, partial sums of all tokens out (SCHEDULE_NONE: in a new
+// buffer).
+BufferId lower_gated(Lower *lower, Component component, BufferId in, BufferId out);
 
 BufferId lower_attention(Lower *lower); // partial sums of all tokens
 
-LowerResults lower_moe(Lower *lower, BufferId normed);
-
 BlockId lower_first_block(Lower *lower); // embedding, or what arrives from the stage before
-BlockId lower_last_block(Lower *lower);  // head, or what leaves for the next stage
+void lower_last_ops(Lower *lower);       // head, or what leaves for the next stage
 
 #endif

@@ -11,9 +11,16 @@
 // ranks talk to ranks with the same cut of the experts (stride moe_tp), after an all-gather among
 // the ranks that hold the cuts of one expert and before a reduce-scatter among them. Shared experts
 // are cut by tp, so they work on all tokens of the DP rank: a gather in front and a reduce-scatter
-// behind them when tokens are cut. They run while routed tokens travel. Sources: DeepSeek-V3,
-// arXiv:2412.19437, section 3.2; DeepEP (deepseek-ai/DeepEP) for the sizes.
-#include "model/plan/lower_internal.h"
+// behind them when tokens are cut. They run while routed tokens travel.
+//
+// In chunks, all dispatches are issued first and all combines behind them, so that the experts of a
+// chunk run while the next chunk arrives and the one before returns: with times d, g and c of each
+// of n chunks the part takes d + n g + c when the experts are what takes longest (the pipeline of
+// Comet, arXiv:2502.19811, and of FasterMoE, PPoPP 2022, at the grain of whole operations).
+// Sources: DeepSeek-V3, arXiv:2412.19437, section 3.2; DeepEP (deepseek-ai/DeepEP) for the sizes.
+#include "model/plan/lower_moe.h"
+
+#include <assert.h>
 
 #include "model/base/wide.h"
 
@@ -21,20 +28,32 @@
 #define ROUTE_B 8 // expert number (int32) and weight (f32) of one choice
 #define SCORE_B 4 // f32
 
-// Sizes of one layer's routed part on this role.
-typedef struct Routed {
-    const MlpSpec *mlp;
-    uint32_t first, experts; // this role's
-    uint32_t width;          // of a token as the experts see it: latent or hidden
-    uint32_t inner;          // this rank's cut of an expert's width
-    uint64_t sent_token_B;   // of a token on its way to the experts
-    OpId arrived;            // what the experts wait for, or SCHEDULE_NONE
-    BufferId shared;         // SCHEDULE_NONE: there are none
-    BufferId routes;         // of this rank's tokens
-} Routed;
-
 static const MlpSpec *mlp_of(const Lower *lower) {
     return &lower->arch->mlps[lower->arch->kinds[lower->kind].mlp];
+}
+
+// The stream of what moves routed tokens.
+static uint32_t comm_stream(const Lower *lower) {
+    return lower->overlap == OVERLAP_NONE ? LOWER_STREAM_COMPUTE : LOWER_STREAM_COMM;
+}
+
+// A buffer of the block; or, with a slot, of the step: the one of the slot, which has it from the
+// first use on.
+static BufferId provide(Lower *lower, BufferId *slot, const char *name, Extent bytes) {
+    if (slot == NULL) return lower_buffer(lower, name, bytes);
+    if (*slot == SCHEDULE_NONE) *slot = lower_step_buffer(lower, name, bytes);
+    return *slot;
+}
+
+// Sizes are those of chunk `chunk` from here on; of all again by leave_chunks.
+static void enter_chunk(Lower *lower, const LowerRouted *routed, uint32_t chunk) {
+    if (routed->chunks == 1) return;
+    lower->part = chunk;
+    lower->parts = routed->chunks;
+}
+
+static void leave_chunks(Lower *lower, const LowerRouted *routed) {
+    if (routed->chunks > 1) lower_enter_whole(lower);
 }
 
 static bool is_all_to_all(const Lower *lower) {
@@ -45,7 +64,7 @@ static bool is_all_to_all(const Lower *lower) {
 
 // Pairs that leave this rank: its share of the tokens, times the cuts of an expert that join
 // before; as a fraction of the DP rank's tokens in lowest terms.
-static Extent sent(const Lower *lower, const Routed *routed, uint64_t B) {
+static Extent sent(const Lower *lower, const LowerRouted *routed, uint64_t B) {
     uint64_t pairs = (uint64_t)lower->pool->moe_tp * routed->mlp->top_k;
     uint64_t common = wide_gcd(pairs, lower->token_ways);
     return (Extent){.per_token = pairs / common * B, .divide = lower->token_ways / common};
@@ -57,20 +76,20 @@ static uint32_t sent_element(const Extent *bytes, uint64_t B) {
     return (uint32_t)(B % bytes->divide == 0 ? B / bytes->divide : 1);
 }
 
-static Extent sent_room(const Lower *lower, const Routed *routed, uint64_t B) {
+static Extent sent_room(const Lower *lower, const LowerRouted *routed, uint64_t B) {
     Extent room = sent(lower, routed, B);
     room.fixed = (room.divide - 1) * B;
     return room;
 }
 
 // Pairs that reach this rank's experts when every expert gets the same.
-static Extent received(const Lower *lower, const Routed *routed, uint64_t B) {
+static Extent received(const Lower *lower, const LowerRouted *routed, uint64_t B) {
     uint64_t pairs = (uint64_t)lower->pool->dp * routed->mlp->top_k;
     return (Extent){.per_token = pairs * routed->experts * B, .divide = routed->mlp->experts};
 }
 
 // Senders send whole pairs, and a rank's share of them is rounded up.
-static Extent received_room(const Lower *lower, const Routed *routed, uint64_t B) {
+static Extent received_room(const Lower *lower, const LowerRouted *routed, uint64_t B) {
     Extent room = received(lower, routed, B);
     room.fixed = ((uint64_t)routed->experts * lower->pool->ep + routed->mlp->experts) * B;
     return room;
@@ -78,13 +97,14 @@ static Extent received_room(const Lower *lower, const Routed *routed, uint64_t B
 
 // ---- Router.
 
-static void add_router(Lower *lower, Routed *routed, BufferId normed) {
+static void add_router(Lower *lower, LowerRouted *routed, BufferId normed) {
     uint32_t experts = routed->mlp->experts;
     LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_ROUTER, experts);
     uint64_t scores_B = (uint64_t)SCORE_B * experts;
     uint64_t routes_B = (uint64_t)ROUTE_B * routed->mlp->top_k;
     BufferId scores = lower_buffer(lower, "scores", lower_room(lower, scores_B));
-    routed->routes = lower_buffer(lower, "routes", lower_room(lower, routes_B));
+    routed->routes = provide(lower, routed->kept == NULL ? NULL : &routed->kept->routes, "routes",
+                             lower_room(lower, routes_B));
     lower_gemm(lower, OP_CLASS_ROUTER, "router", lower_share(lower, 1), &weight);
     lower_read(lower, normed);
     lower_write(lower, scores);
@@ -131,7 +151,7 @@ static void add_group_comm(Lower *lower, Op *op, uint32_t stream, BufferId in, B
     op->stream = stream;
     op->comm.algorithm = gathers ? lower->pool->all_gather : lower->pool->reduce_scatter;
     lower_collective(lower, op);
-    if (stream == LOWER_STREAM_COMM)
+    if (stream != LOWER_STREAM_COMPUTE)
         schedule_add_wait(lower->schedule, lower->schedule->op_count - 2); // the op that wrote `in`
     lower_read(lower, in);
     lower_write(lower, out);
@@ -146,7 +166,7 @@ static Comm token_comm(Collective collective, GroupId group, Extent bytes, uint6
                   .format = NUMFMT_BF16};
 }
 
-static BufferId gather_stage(Lower *lower, Routed *routed, BufferId in) {
+static BufferId gather_stage(Lower *lower, LowerRouted *routed, BufferId in) {
     uint64_t token_B = routed->sent_token_B;
     if (token_B < (uint64_t)ACT * routed->width) {
         Packing packing = {.name = "quantise", .in_B = (uint64_t)ACT * routed->width, .times = 1};
@@ -159,12 +179,12 @@ static BufferId gather_stage(Lower *lower, Routed *routed, BufferId in) {
     op.comm = token_comm(COLLECTIVE_ALL_GATHER, lower->stage_group,
                          lower_all(token_B * lower->pool->dp), token_B);
     add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
-    routed->arrived = lower->schedule->op_count - 1;
+    routed->arrives[0] = lower->schedule->op_count - 1;
     return out;
 }
 
 // The tokens of the ranks that hold the cuts of one expert, to each of them.
-static BufferId gather_cuts(Lower *lower, const Routed *routed, BufferId in) {
+static BufferId gather_cuts(Lower *lower, const LowerRouted *routed, BufferId in) {
     uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "cut_tokens", lower_room(lower, B * cuts));
     Op op = {.op_class = OP_CLASS_DISPATCH, .name = "cut_gather"};
@@ -173,7 +193,8 @@ static BufferId gather_cuts(Lower *lower, const Routed *routed, BufferId in) {
     return out;
 }
 
-static Comm routed_comm(const Lower *lower, const Routed *routed, Split split, uint64_t token_B) {
+static Comm routed_comm(const Lower *lower, const LowerRouted *routed, Split split,
+                        uint64_t token_B) {
     Extent bytes = sent(lower, routed, token_B);
     return (Comm){.collective = COLLECTIVE_ALL_TO_ALL,
                   .algorithm = lower->pool->all_to_all,
@@ -183,13 +204,17 @@ static Comm routed_comm(const Lower *lower, const Routed *routed, Split split, u
                   .experts = routed->experts,
                   .experts_total = routed->mlp->experts,
                   .first_expert = routed->first,
+                  .expert_sharers = lower->pool->moe_tp,
                   .moe_layer = lower->moe_layer,
-                  .element = sent_element(&bytes, token_B)};
+                  .element = sent_element(&bytes, token_B),
+                  .sms = lower->phase == PHASE_PREFILL ? lower->pool->prefill_sms
+                                                       : lower->pool->decode_sms};
 }
 
-static BufferId dispatch(Lower *lower, Routed *routed, BufferId in) {
+// One chunk of the tokens in `in`.
+static void dispatch(Lower *lower, LowerRouted *routed, uint32_t chunk, BufferId in) {
     uint64_t B = routed->sent_token_B;
-    if (lower->pool->moe_tp > 1) in = gather_cuts(lower, routed, in);
+    enter_chunk(lower, routed, chunk);
     Packing packing = {.name = "permute", .in_B = (uint64_t)ACT * routed->width};
     packing.times = lower->pool->moe_tp;
     packing.out = sent(lower, routed, B);
@@ -197,20 +222,20 @@ static BufferId dispatch(Lower *lower, Routed *routed, BufferId in) {
     BufferId out = add_packing(lower, &packing, in);
     lower_read(lower, routed->routes);
     OpId packed = lower->schedule->op_count - 1;
-    BufferId arrived = lower_buffer(lower, "received", received_room(lower, routed, B));
-    Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch", .stream = LOWER_STREAM_COMM};
+    routed->arrived[chunk] = lower_buffer(lower, "received", received_room(lower, routed, B));
+    Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch", .stream = comm_stream(lower)};
     op.comm = routed_comm(lower, routed, SPLIT_BY_DESTINATION, B);
     op.comm.format = lower->pool->dispatch_format;
-    routed->arrived = lower_collective(lower, &op);
+    routed->arrives[chunk] = lower_collective(lower, &op);
     schedule_add_wait(lower->schedule, packed);
     lower_slice(lower, out, SLICE_READ, op.comm.bytes);
-    lower_write(lower, arrived);
-    return arrived;
+    lower_write(lower, routed->arrived[chunk]);
 }
 
 // ---- At the experts.
 
-static OpId add_experts(Lower *lower, const Routed *routed, const char *name, ShardRule shard) {
+static OpId add_experts(Lower *lower, const LowerRouted *routed, const char *name,
+                        ShardRule shard) {
     LowerWeight weight = lower_component_weight(lower, COMPONENT_ROUTED, shard);
     Op op = {.kind = OP_GROUPED_GEMM, .op_class = OP_CLASS_EXPERTS, .name = name};
     op.compute = (Compute){.m = lower_all((uint64_t)lower->pool->dp * routed->mlp->top_k),
@@ -222,19 +247,21 @@ static OpId add_experts(Lower *lower, const Routed *routed, const char *name, Sh
                            .experts = routed->experts,
                            .experts_total = routed->mlp->experts,
                            .first_expert = routed->first,
+                           .expert_sharers = lower->pool->moe_tp,
                            .moe_layer = lower->moe_layer};
     return lower_compute(lower, &op);
 }
 
-static BufferId compute_experts(Lower *lower, const Routed *routed, BufferId in) {
+static BufferId compute_experts(Lower *lower, const LowerRouted *routed, uint32_t chunk) {
     uint64_t gates_B = (uint64_t)2 * ACT * routed->inner, active_B = (uint64_t)ACT * routed->inner;
     uint64_t out_B = (uint64_t)ACT * routed->width;
     BufferId gates = lower_buffer(lower, "expert_gates", received_room(lower, routed, gates_B));
     BufferId active = lower_buffer(lower, "expert_active", received_room(lower, routed, active_B));
     BufferId out = lower_buffer(lower, "expert_out", received_room(lower, routed, out_B));
     add_experts(lower, routed, "experts_gate_up", SHARD_EXPERT_COLUMN);
-    if (routed->arrived != SCHEDULE_NONE) schedule_add_wait(lower->schedule, routed->arrived);
-    lower_read(lower, in);
+    OpId arrives = routed->arrives[chunk];
+    if (arrives != SCHEDULE_NONE) schedule_add_wait(lower->schedule, arrives);
+    lower_read(lower, routed->arrived[chunk]);
     lower_write(lower, gates);
     lower_memory(lower, OP_CLASS_EXPERTS, "experts_activation",
                  received(lower, routed, gates_B + active_B));
@@ -248,28 +275,44 @@ static BufferId compute_experts(Lower *lower, const Routed *routed, BufferId in)
 
 // ---- Back from the experts: sums over the chosen experts and over ranks, in the experts' width.
 
-static BufferId combine(Lower *lower, const Routed *routed, BufferId in) {
-    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+// Of one chunk.
+static void combine(Lower *lower, LowerRouted *routed, uint32_t chunk, BufferId in) {
+    uint64_t B = (uint64_t)ACT * routed->width;
     OpId computed = lower->schedule->op_count - 1;
-    BufferId arrived = lower_buffer(lower, "combined", sent_room(lower, routed, B));
-    Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine", .stream = LOWER_STREAM_COMM};
+    BufferId *slot = routed->kept == NULL ? NULL : &routed->kept->combined;
+    routed->returned[chunk] = provide(lower, slot, "combined", sent_room(lower, routed, B));
+    Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine", .stream = comm_stream(lower)};
     op.comm = routed_comm(lower, routed, SPLIT_BY_SOURCE, B);
     op.comm.format = NUMFMT_BF16;
-    OpId back = lower_collective(lower, &op);
+    routed->returns[chunk] = lower_collective(lower, &op);
     schedule_add_wait(lower->schedule, computed);
     lower_read(lower, in);
-    lower_write(lower, arrived);
+    lower_write(lower, routed->returned[chunk]);
+}
+
+// What the sum waits for: what brings the results, in this block or in those before it.
+static void await_returns(Lower *lower, LowerRouted *routed) {
+    Schedule *schedule = lower->schedule;
+    routed->first_late = schedule->wait_count;
+    for (uint32_t i = 0; i < routed->late_waits; i++)
+        schedule_add_wait(schedule, schedule->op_count - 1); // itself, until it is filled in
+    for (uint32_t i = 0; routed->late_waits == 0 && i < routed->chunks; i++)
+        schedule_add_wait(schedule, routed->returns[i]);
+}
+
+static BufferId weighted_sum(Lower *lower, LowerRouted *routed) {
+    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "weighted", lower_room(lower, B * cuts));
     lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum",
                  lower_share(lower, B * cuts * (routed->mlp->top_k + 1)));
-    schedule_add_wait(lower->schedule, back);
-    lower_read(lower, arrived);
+    await_returns(lower, routed);
+    for (uint32_t i = 0; i < routed->chunks; i++) lower_read(lower, routed->returned[i]);
     lower_read(lower, routed->routes);
     lower_write(lower, out);
     return out;
 }
 
-static BufferId scatter_cuts(Lower *lower, const Routed *routed, BufferId in) {
+static BufferId scatter_cuts(Lower *lower, const LowerRouted *routed, BufferId in) {
     uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "cut_scatter"};
@@ -281,7 +324,7 @@ static BufferId scatter_cuts(Lower *lower, const Routed *routed, BufferId in) {
 
 // Sums each token's results of this rank's experts; `beside` joins the sum where both are partial
 // over the same ranks.
-static BufferId sum_local(Lower *lower, const Routed *routed, BufferId in, BufferId beside) {
+static BufferId sum_local(Lower *lower, const LowerRouted *routed, BufferId in, BufferId beside) {
     uint64_t B = (uint64_t)ACT * routed->width * lower->pool->dp;
     BufferId out = lower_buffer(lower, "routed_partial", lower_all(B));
     Extent bytes = received(lower, routed, (uint64_t)ACT * routed->width);
@@ -293,7 +336,7 @@ static BufferId sum_local(Lower *lower, const Routed *routed, BufferId in, Buffe
     return out;
 }
 
-static BufferId scatter_stage(Lower *lower, const Routed *routed, BufferId in, OpId *back) {
+static BufferId scatter_stage(Lower *lower, const LowerRouted *routed, BufferId in, OpId *back) {
     uint64_t B = (uint64_t)ACT * routed->width;
     BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine_scatter"};
@@ -304,18 +347,16 @@ static BufferId scatter_stage(Lower *lower, const Routed *routed, BufferId in, O
     return out;
 }
 
-// Results of the routed experts for this rank's tokens; *back is what the next operation waits for.
-static BufferId bring_back(Lower *lower, Routed *routed, BufferId in, OpId *back) {
-    *back = SCHEDULE_NONE;
-    if (is_all_to_all(lower)) {
-        BufferId weighted = combine(lower, routed, in);
-        return lower->pool->moe_tp > 1 ? scatter_cuts(lower, routed, weighted) : weighted;
-    }
+// Where experts are not reached by all-to-all: results of the routed experts for this rank's
+// tokens.
+static void sum_results(Lower *lower, LowerRouted *routed, BufferId in) {
     bool joins = lower->routing == LOWER_LOCAL && routed->mlp->latent == 0;
     BufferId partial = sum_local(lower, routed, in, joins ? routed->shared : SCHEDULE_NONE);
     if (joins) routed->shared = SCHEDULE_NONE;
-    if (lower->routing == LOWER_GATHER) return scatter_stage(lower, routed, partial, back);
-    return lower_reduce(lower, "routed_all_reduce", partial);
+    if (lower->routing == LOWER_GATHER)
+        routed->returned[0] = scatter_stage(lower, routed, partial, &routed->returns[0]);
+    else
+        routed->returned[0] = lower_reduce(lower, "routed_all_reduce", partial, SCHEDULE_NONE);
 }
 
 static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
@@ -336,20 +377,26 @@ static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
 
 // ---- The layer.
 
-static void add_shared(Lower *lower, Routed *routed, BufferId normed) {
-    routed->shared = SCHEDULE_NONE;
+static void add_shared(Lower *lower, LowerRouted *routed) {
     if (routed->mlp->shared_width == 0) return;
     uint64_t hidden_B = (uint64_t)ACT * lower->arch->hidden;
-    BufferId all = lower_spread(lower, "shared_all_gather", normed, hidden_B);
-    routed->shared = lower_gated(lower, COMPONENT_SHARED, all);
+    bool is_summed = lower->pool->tp > 1;
+    BufferId all = lower_spread(lower, "shared_all_gather", routed->normed, hidden_B);
+    BufferId out = SCHEDULE_NONE;
+    if (routed->kept != NULL)
+        out = provide(lower, &routed->kept->shared, "shared", lower_room(lower, hidden_B));
+    routed->shared = lower_gated(lower, COMPONENT_SHARED, all, is_summed ? SCHEDULE_NONE : out);
     bool joins = lower->routing == LOWER_LOCAL && routed->mlp->latent == 0;
-    if (!joins) routed->shared = lower_reduce(lower, "shared_reduce", routed->shared);
+    if (!joins) routed->shared = lower_reduce(lower, "shared_reduce", routed->shared, out);
 }
 
-static Routed size_routed(const Lower *lower) {
+static LowerRouted size_routed(const Lower *lower) {
     const MlpSpec *mlp = mlp_of(lower);
     const Pool *pool = lower->pool;
-    Routed routed = {.mlp = mlp, .arrived = SCHEDULE_NONE, .shared = SCHEDULE_NONE};
+    LowerRouted routed = {.mlp = mlp, .shared = SCHEDULE_NONE, .chunks = 1};
+    if (is_all_to_all(lower) && pool->moe_chunks > 0) routed.chunks = pool->moe_chunks;
+    for (uint32_t i = 0; i < routed.chunks; i++)
+        routed.arrives[i] = routed.returns[i] = SCHEDULE_NONE;
     pool_experts(pool, mlp->experts, lower->ep_position, &routed.first, &routed.experts);
     routed.width = mlp->latent > 0 ? mlp->latent : lower->arch->hidden;
     routed.inner = lower_component_weight(lower, COMPONENT_ROUTED, SHARD_EXPERT_ROW).k;
@@ -357,22 +404,52 @@ static Routed size_routed(const Lower *lower) {
     return routed;
 }
 
-LowerResults lower_moe(Lower *lower, BufferId normed) {
-    Routed routed = size_routed(lower);
+void lower_moe_send(Lower *lower, BufferId normed, LowerKept *kept, LowerRouted *out) {
+    LowerRouted routed = size_routed(lower);
+    assert(kept == NULL || (is_all_to_all(lower) && routed.chunks == 1));
+    routed.normed = normed;
+    routed.kept = kept;
     add_router(lower, &routed, normed);
     BufferId tokens = routed.mlp->latent > 0 ? add_latent(lower, normed) : normed;
-    if (is_all_to_all(lower))
-        tokens = dispatch(lower, &routed, tokens);
-    else if (lower->routing == LOWER_GATHER)
-        tokens = gather_stage(lower, &routed, tokens);
-    add_shared(lower, &routed, normed);
-    BufferId out = compute_experts(lower, &routed, tokens);
-    LowerResults results = {.count = 1};
-    results.buffers[0] = bring_back(lower, &routed, out, &results.wait);
-    if (routed.mlp->latent > 0) {
+    if (is_all_to_all(lower)) {
+        if (lower->pool->moe_tp > 1) tokens = gather_cuts(lower, &routed, tokens);
+        for (uint32_t i = 0; i < routed.chunks; i++) dispatch(lower, &routed, i, tokens);
+        leave_chunks(lower, &routed);
+    } else if (lower->routing == LOWER_GATHER) {
+        routed.arrived[0] = gather_stage(lower, &routed, tokens);
+    } else {
+        routed.arrived[0] = tokens;
+    }
+    *out = routed;
+}
+
+void lower_moe_compute(Lower *lower, LowerRouted *routed) {
+    add_shared(lower, routed);
+    for (uint32_t i = 0; i < routed->chunks; i++) {
+        enter_chunk(lower, routed, i);
+        BufferId out = compute_experts(lower, routed, i);
+        if (is_all_to_all(lower))
+            combine(lower, routed, i, out);
+        else
+            sum_results(lower, routed, out);
+    }
+    leave_chunks(lower, routed);
+}
+
+LowerResults lower_moe_finish(Lower *lower, LowerRouted *routed) {
+    LowerResults results = {.count = 1, .wait = SCHEDULE_NONE};
+    if (is_all_to_all(lower)) {
+        results.buffers[0] = weighted_sum(lower, routed);
+        if (lower->pool->moe_tp > 1)
+            results.buffers[0] = scatter_cuts(lower, routed, results.buffers[0]);
+    } else {
+        results.buffers[0] = routed->returned[0];
+        results.wait = routed->returns[0];
+    }
+    if (routed->mlp->latent > 0) {
         results.buffers[0] = leave_latent(lower, results.buffers[0], results.wait);
         results.wait = SCHEDULE_NONE;
     }
-    if (routed.shared != SCHEDULE_NONE) results.buffers[results.count++] = routed.shared;
+    if (routed->shared != SCHEDULE_NONE) results.buffers[results.count++] = routed->shared;
     return results;
 }

@@ -19,9 +19,29 @@ Extent lower_room(const Lower *lower, uint64_t B) {
         .fixed = (lower->token_ways - 1) * B, .per_token = B, .divide = lower->token_ways};
 }
 
+void lower_enter_batch(Lower *lower, uint32_t batch) {
+    lower->part = lower->batches > 1 ? batch : 0;
+    lower->parts = lower->batches > 1 ? lower->batches : 0;
+    lower->hidden = lower->hiddens[batch];
+    lower->residual = lower->residuals[batch];
+}
+
+void lower_enter_whole(Lower *lower) {
+    lower->part = lower->parts = 0;
+}
+
+static Extent of_part(const Lower *lower, Extent extent) {
+    extent.part = lower->part;
+    extent.parts = lower->parts;
+    return extent;
+}
+
 static BufferId add_buffer(Lower *lower, const char *name, BufferLife life, Extent bytes) {
-    Buffer buffer = {
-        .name = name, .role = lower->role, .format = NUMFMT_BF16, .life = life, .bytes = bytes};
+    Buffer buffer = {.name = name,
+                     .role = lower->role,
+                     .format = NUMFMT_BF16,
+                     .life = life,
+                     .bytes = of_part(lower, bytes)};
     return schedule_add_buffer(lower->schedule, &buffer);
 }
 
@@ -33,13 +53,18 @@ BufferId lower_step_buffer(Lower *lower, const char *name, Extent bytes) {
     return add_buffer(lower, name, BUFFER_STEP, bytes);
 }
 
-void lower_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes) {
+static void add_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes) {
     Slice slice = {.buffer = buffer, .access = access, .bytes = bytes};
     schedule_add_slice(lower->schedule, &slice);
 }
 
+void lower_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes) {
+    add_slice(lower, buffer, access, of_part(lower, bytes));
+}
+
+// All of a buffer, whatever part of the tokens it has.
 static void add_whole(Lower *lower, BufferId buffer, SliceAccess access) {
-    lower_slice(lower, buffer, access, lower->schedule->buffers[buffer].bytes);
+    add_slice(lower, buffer, access, lower->schedule->buffers[buffer].bytes);
 }
 
 void lower_read(Lower *lower, BufferId buffer) {
@@ -57,6 +82,15 @@ void lower_add(Lower *lower, BufferId buffer) {
 OpId lower_compute(Lower *lower, const Op *op) {
     Op added = *op;
     added.stream = LOWER_STREAM_COMPUTE;
+    added.compute.m = of_part(lower, op->compute.m);
+    added.compute.flop = of_part(lower, op->compute.flop);
+    added.compute.bytes = of_part(lower, op->compute.bytes);
+    return schedule_add_op(lower->schedule, &added);
+}
+
+OpId lower_comm(Lower *lower, const Op *op) {
+    Op added = *op;
+    added.comm.bytes = of_part(lower, op->comm.bytes);
     return schedule_add_op(lower->schedule, &added);
 }
 
@@ -81,7 +115,7 @@ OpId lower_collective(Lower *lower, const Op *op) {
     Op added = *op;
     added.kind = OP_COLLECTIVE;
     added.comm.channel = lower->channel++;
-    return schedule_add_op(lower->schedule, &added);
+    return lower_comm(lower, &added);
 }
 
 BufferId lower_project(Lower *lower, OpClass op_class, const char *name, BufferId in,

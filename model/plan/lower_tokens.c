@@ -24,20 +24,15 @@ static Op tp_collective(const Lower *lower, const char *name, Collective collect
     return op;
 }
 
-static BufferId scatter_sum(Lower *lower, const char *name, BufferId partial) {
-    BufferId out = lower_buffer(lower, name, lower_room(lower, hidden_B(lower)));
+static void scatter_sum(Lower *lower, const char *name, BufferId partial, BufferId out) {
     Op op = tp_collective(lower, name, COLLECTIVE_REDUCE_SCATTER, hidden_B(lower));
     op.comm.algorithm = lower->pool->reduce_scatter;
     lower_collective(lower, &op);
     lower_read(lower, partial);
     lower_write(lower, out);
-    return out;
 }
 
-BufferId lower_reduce(Lower *lower, const char *name, BufferId partial) {
-    if (lower->pool->tp == 1) return partial;
-    if (lower->token_ways > 1) return scatter_sum(lower, name, partial);
-    BufferId out = lower_buffer(lower, name, lower->schedule->buffers[partial].bytes);
+static void all_sum(Lower *lower, const char *name, BufferId partial, BufferId out) {
     Op op = tp_collective(lower, name, COLLECTIVE_ALL_REDUCE, 0);
     op.comm.bytes = lower->schedule->buffers[partial].bytes;
     op.comm.element = LOWER_BF16_B;
@@ -45,6 +40,19 @@ BufferId lower_reduce(Lower *lower, const char *name, BufferId partial) {
     lower_collective(lower, &op);
     lower_read(lower, partial);
     lower_write(lower, out);
+}
+
+BufferId lower_reduce(Lower *lower, const char *name, BufferId partial, BufferId out) {
+    if (lower->pool->tp == 1) return partial;
+    bool scatters = lower->token_ways > 1;
+    if (out == SCHEDULE_NONE)
+        out = lower_buffer(lower, name,
+                           scatters ? lower_room(lower, hidden_B(lower))
+                                    : lower->schedule->buffers[partial].bytes);
+    if (scatters)
+        scatter_sum(lower, name, partial, out);
+    else
+        all_sum(lower, name, partial, out);
     return out;
 }
 
@@ -85,7 +93,7 @@ void lower_norm_into(Lower *lower, const char *name, const LowerResults *results
 }
 
 // gate and up in one product, the activation, down.
-BufferId lower_gated(Lower *lower, Component component, BufferId in) {
+BufferId lower_gated(Lower *lower, Component component, BufferId in, BufferId out) {
     OpClass op_class = component == COMPONENT_SHARED ? OP_CLASS_SHARED : OP_CLASS_DENSE;
     const bool shared = component == COMPONENT_SHARED;
     LowerWeight up = lower_component_weight(lower, component, SHARD_COLUMN);
@@ -97,5 +105,10 @@ BufferId lower_gated(Lower *lower, Component component, BufferId in) {
     lower_memory(lower, op_class, name, lower_all((uint64_t)LOWER_BF16_B * (up.n + down.k)));
     lower_read(lower, gates);
     lower_write(lower, active);
-    return lower_project(lower, op_class, shared ? "shared_down" : "down_proj", active, &down);
+    name = shared ? "shared_down" : "down_proj";
+    if (out == SCHEDULE_NONE) return lower_project(lower, op_class, name, active, &down);
+    lower_gemm(lower, op_class, name, lower_all(1), &down);
+    lower_read(lower, active);
+    lower_write(lower, out);
+    return out;
 }

@@ -34,6 +34,12 @@ const char *const plan_placement_names[PLACEMENT_COUNT] = {
 #undef X
 };
 
+const char *const plan_overlap_names[OVERLAP_COUNT] = {
+#define X(name, text) text,
+    PLAN_OVERLAP_LIST(X)
+#undef X
+};
+
 // The fields of a pool in the order of the file: those that count something, at least `least`, and
 // those that choose.
 #define POOL_NUMBERS(X)                                                                            \
@@ -58,6 +64,13 @@ const char *const plan_placement_names[PLACEMENT_COUNT] = {
     X(activation_format, NumFmt, numfmt_names, NUMFMT_COUNT)                                       \
     X(dispatch_format, NumFmt, numfmt_names, NUMFMT_COUNT)
 
+// Fields that a file need not have: zero, or the first of their names, when it does not, and then
+// not written nor part of the digest.
+#define POOL_EXTRA_CHOICES(X)                                                                      \
+    X(prefill_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)                                 \
+    X(decode_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)
+#define POOL_EXTRA_NUMBERS(X) X(moe_chunks) X(prefill_sms) X(decode_sms)
+
 // The inputs of a plan in the order of the file.
 #define FILE_INPUTS(X) X(model) X(topology) X(scenario) X(calibration)
 
@@ -79,15 +92,29 @@ static void append(char *buffer, const char *part) {
     }
 }
 
+static const char *overlap_mark(const Pool *pool) {
+    static const char *const both[OVERLAP_COUNT] = {"", " serial", " tbo"};
+    static const char *const prefill[OVERLAP_COUNT] = {"", " serial-prefill", " tbo-prefill"};
+    static const char *const decode[OVERLAP_COUNT] = {"", " serial-decode", " tbo-decode"};
+    if (pool->prefill_overlap == pool->decode_overlap) return both[pool->prefill_overlap];
+    if (pool->decode_overlap == OVERLAP_SHARED) return prefill[pool->prefill_overlap];
+    if (pool->prefill_overlap == OVERLAP_SHARED) return decode[pool->decode_overlap];
+    return pool->decode_overlap == OVERLAP_NONE ? " tbo-prefill serial-decode"
+                                                : " serial-prefill tbo-decode";
+}
+
 char *plan_label(const Plan *plan, char *buffer) {
     *buffer = '\0';
     for (uint32_t i = 0; i < plan->pool_count; i++) {
         const Pool *pool = &plan->pools[i];
         char part[PLAN_TEXT_MAX];
         snprintf(part, sizeof part,
-                 "%sTP%" PRIu32 " PP%" PRIu32 " DP%" PRIu32 " EP%" PRIu32 " x%" PRIu32 "%s",
+                 "%sTP%" PRIu32 " PP%" PRIu32 " DP%" PRIu32 " EP%" PRIu32 " x%" PRIu32 "%s%s",
                  i > 0 ? " + " : "", pool->tp, pool->pp, pool->dp, pool->ep, pool->replicas,
-                 pool->moe_comm == MOE_COMM_GATHER ? " gather" : "");
+                 pool->moe_comm == MOE_COMM_GATHER ? " gather" : "", overlap_mark(pool));
+        append(buffer, part);
+        if (pool->moe_chunks == 0) continue;
+        snprintf(part, sizeof part, " chunks %" PRIu32, pool->moe_chunks);
         append(buffer, part);
     }
     return buffer;
@@ -114,6 +141,14 @@ static Digest mix_pool(Digest digest, const Pool *pool) {
 #undef X
 #define X(field, type, names, count) digest = hash_string(digest, names[pool->field]);
     POOL_CHOICES(X)
+#undef X
+#define X(field, type, names, count)                                                               \
+    if (pool->field != 0) digest = hash_string(hash_string(digest, #field), names[pool->field]);
+    POOL_EXTRA_CHOICES(X)
+#undef X
+#define X(field)                                                                                   \
+    if (pool->field != 0) digest = hash_u64(hash_string(digest, #field), pool->field);
+    POOL_EXTRA_NUMBERS(X)
 #undef X
     return digest;
 }
@@ -160,8 +195,33 @@ static bool check_size(const Pool *pool, Err *err) {
 }
 
 static bool check_algorithm(const char *field, Collective kind, Algorithm algorithm, Err *err) {
-    return collective_has(kind, algorithm) ||
+    return algorithm == ALGORITHM_AUTO || collective_has(kind, algorithm) ||
            err_set(err, "%s cannot be \"%s\"", field, algorithm_names[algorithm]);
+}
+
+// What is laid beside the all-to-all, and what takes SMs, is nothing without one.
+static bool check_overlap(const Pool *pool, Err *err) {
+    bool sends = pool->moe_comm == MOE_COMM_ALL_TO_ALL && pool->ep > 1;
+    bool halves =
+        pool->prefill_overlap == OVERLAP_TWO_BATCH || pool->decode_overlap == OVERLAP_TWO_BATCH;
+    if (pool->moe_chunks == 1 || pool->moe_chunks > POOL_CHUNKS_MAX)
+        return err_set(err, "moe_chunks is %" PRIu32 ", expected 0 or 2 to %d", pool->moe_chunks,
+                       POOL_CHUNKS_MAX);
+    if (halves && pool->moe_chunks > 0)
+        return err_set(err, "moe_chunks is %" PRIu32 " with overlap \"two-batch\", expected 0",
+                       pool->moe_chunks);
+    const uint32_t extras[] = {pool->prefill_overlap, pool->decode_overlap, pool->moe_chunks,
+                               pool->prefill_sms, pool->decode_sms};
+    static const char *const names[] = {"prefill_overlap", "decode_overlap", "moe_chunks",
+                                        "prefill_sms", "decode_sms"};
+    for (uint32_t i = 0; !sends && i < sizeof extras / sizeof *extras; i++) {
+        if (extras[i] == 0) continue;
+        return err_set(err,
+                       "%s with moe_comm \"%s\" and ep %" PRIu32
+                       ", expected \"all-to-all\" and an ep above 1",
+                       names[i], plan_moe_comm_names[pool->moe_comm], pool->ep);
+    }
+    return true;
 }
 
 static bool check_pool(const Pool *pool, Err *err) {
@@ -175,7 +235,7 @@ static bool check_pool(const Pool *pool, Err *err) {
     if (pool->redundant_experts != 0)
         return err_set(err, "redundant_experts is %" PRIu32 ", expected 0: not planned yet",
                        pool->redundant_experts);
-    return check_size(pool, err) &&
+    return check_size(pool, err) && check_overlap(pool, err) &&
            check_algorithm("all_reduce", COLLECTIVE_ALL_REDUCE, pool->all_reduce, err) &&
            check_algorithm("all_to_all", COLLECTIVE_ALL_TO_ALL, pool->all_to_all, err) &&
            check_algorithm("all_gather", COLLECTIVE_ALL_GATHER, pool->all_gather, err) &&
@@ -244,6 +304,14 @@ static void write_pool(JsonWriter *writer, const Pool *pool) {
 #undef X
 #define X(field, type, names, count) jsonw_string(writer, #field, names[pool->field]);
     POOL_CHOICES(X)
+#undef X
+#define X(field, type, names, count)                                                               \
+    if (pool->field != 0) jsonw_string(writer, #field, names[pool->field]);
+    POOL_EXTRA_CHOICES(X)
+#undef X
+#define X(field)                                                                                   \
+    if (pool->field != 0) jsonw_u64(writer, #field, pool->field);
+    POOL_EXTRA_NUMBERS(X)
 #undef X
     jsonw_close_object(writer);
 }
@@ -320,6 +388,22 @@ static bool read_input(JsonNode root, const char *key, PlanFile *file, const cha
     return true;
 }
 
+static bool read_extra(JsonNode node, Pool *pool, Err *err) {
+    uint32_t choice;
+#define X(field, type, names, count)                                                               \
+    if (json_has(node, #field)) {                                                                  \
+        if (!json_enum(node, #field, names, count, &choice, err)) return false;                    \
+        pool->field = (type)choice;                                                                \
+    }
+    POOL_EXTRA_CHOICES(X)
+#undef X
+#define X(field)                                                                                   \
+    if (json_has(node, #field) && !json_u32(node, #field, &pool->field, err)) return false;
+    POOL_EXTRA_NUMBERS(X)
+#undef X
+    return true;
+}
+
 static bool read_pool(JsonNode node, Pool *out, Err *err) {
     Pool pool = {0};
     uint32_t choice;
@@ -335,6 +419,7 @@ static bool read_pool(JsonNode node, Pool *out, Err *err) {
     pool.field = (type)choice;
     POOL_CHOICES(X)
 #undef X
+    if (!read_extra(node, &pool, err)) return false;
     Err wrong = {0};
     if (!check_pool(&pool, &wrong)) return json_error(node, err, "%s", wrong.text);
     *out = pool;

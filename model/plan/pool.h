@@ -16,6 +16,8 @@
 
 #define POOL_RANKS_MAX 1000000 // as many as a machine may have parts (TOPOLOGY_PARTS_MAX)
 
+#define POOL_CHUNKS_MAX 16
+
 #define PLAN_POOL_LIST(X) X(UNIFIED, "unified") X(PREFILL, "prefill") X(DECODE, "decode")
 typedef enum PoolKind {
 #define X(name, text) POOL_##name,
@@ -43,6 +45,18 @@ typedef enum Placement {
         PLACEMENT_COUNT
 } Placement;
 
+// What runs beside the all-to-all of routed experts. SHARED: the shared experts, beside the
+// dispatch. NONE: nothing. TWO_BATCH: the tokens of a step are cut in two halves, of which one
+// computes while the other travels (DeepSeek's dual micro-batches, SGLang's two-batch overlap,
+// vLLM's dual batch overlap); weights are then read twice.
+#define PLAN_OVERLAP_LIST(X) X(SHARED, "shared") X(NONE, "none") X(TWO_BATCH, "two-batch")
+typedef enum Overlap {
+#define X(name, text) OVERLAP_##name,
+    PLAN_OVERLAP_LIST(X)
+#undef X
+        OVERLAP_COUNT
+} Overlap;
+
 typedef struct Pool {
     PoolKind kind;
     uint32_t tp, pp, dp, ep, moe_tp, cp, replicas;
@@ -53,6 +67,11 @@ typedef struct Pool {
     Algorithm all_reduce, all_to_all, all_gather, reduce_scatter;
     NumFmt kv_format, activation_format, dispatch_format;
     uint32_t redundant_experts; // 0 for now
+    Overlap prefill_overlap, decode_overlap;
+    uint32_t moe_chunks; // dispatch, experts and combine in so many parts of the tokens, one beside
+                         // another: 0 (in one) or 2 to POOL_CHUNKS_MAX
+    uint32_t prefill_sms, decode_sms; // that the kernels of dispatch and combine occupy while they
+                                      // run
 } Pool;
 
 uint32_t pool_stage_ranks(const Pool *pool);   // tp * dp

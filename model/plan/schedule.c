@@ -191,6 +191,10 @@ static Digest hash_fields(Digest hash, const Op *op) {
     ScheduleField fields[SCHEDULE_FIELDS_MAX];
     uint32_t count = schedule_fields_of(&copy, fields);
     for (uint32_t i = 0; i < count; i++) {
+        if (fields[i].need == FIELD_NEWER) {
+            if (*fields[i].number == 0) continue;
+            hash = hash_string(hash, fields[i].key);
+        }
         hash = fields[i].kind == FIELD_EXTENT ? extent_hash(hash, fields[i].extent)
                                               : hash_u64(hash, *fields[i].number);
     }

@@ -43,6 +43,8 @@ static Runs runs_start(const Schedule *schedule, RoleId role, const OpId *op_in_
 static const char *differing_collective(const Comm *a, const Comm *b) {
     if (a->collective != b->collective) return "collectives";
     if (a->algorithm != b->algorithm) return "algorithms";
+    if (a->inner != b->inner) return "nodes";
+    if (a->rail_ppm != b->rail_ppm) return "rail shares";
     if (!extent_equals(&a->bytes, &b->bytes)) return "bytes";
     if (a->element != b->element) return "elements";
     if (a->format != b->format) return "formats";

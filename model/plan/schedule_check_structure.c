@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "model/base/wide.h"
+#include "model/plan/schedule_comm.h"
 #include "model/plan/schedule_internal.h"
 
 #define MEMBERS_MAX (UINT64_C(4) * SCHEDULE_RANKS_MAX) // of all groups of all families
@@ -163,11 +164,12 @@ static bool check_collective(const Schedule *schedule, const Comm *comm, Err *er
     if (comm->collective >= COLLECTIVE_COUNT || comm->algorithm >= ALGORITHM_COUNT ||
         comm->split >= SPLIT_COUNT || comm->format >= NUMFMT_COUNT)
         return err_set(err, "no such collective, algorithm, split or format");
-    if (!collective_has(comm->collective, comm->algorithm))
-        return err_set(err, "%s has no algorithm \"%s\"", collective_names[comm->collective],
-                       algorithm_names[comm->algorithm]);
     if (comm->group >= schedule->group_count)
         return err_set(err, "there is no group %u", comm->group);
+    if (!collective_check(schedule_comm_shape(schedule, comm), err)) return false;
+    if (comm->rail_ppm > SCHEDULE_RAIL_WHOLE)
+        return err_set(err, "expected at most %u millionths over rails, found %u",
+                       SCHEDULE_RAIL_WHOLE, comm->rail_ppm);
     if (comm->element == 0) return err_set(err, "expected elements of at least a byte, found 0");
     if (comm->split == SPLIT_EVEN) return true;
     if (comm->collective != COLLECTIVE_ALL_TO_ALL)

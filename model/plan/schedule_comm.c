@@ -7,6 +7,14 @@
 
 #include "model/base/wide.h"
 
+CollectiveShape schedule_comm_shape(const Schedule *schedule, const Comm *comm) {
+    return (CollectiveShape){.kind = comm->collective,
+                             .algorithm = comm->algorithm,
+                             .n = schedule->groups[comm->group].size,
+                             .inner = comm->inner,
+                             .order = comm->split == SPLIT_BY_SOURCE ? NODE_FIRST : RAIL_FIRST};
+}
+
 // The only slice with one of the accesses, SCHEDULE_NONE when there are none or several.
 static uint32_t only_slice(const Schedule *schedule, const Op *op, SliceAccess a, SliceAccess b) {
     uint32_t found = SCHEDULE_NONE, count = 0;
@@ -73,6 +81,7 @@ static ScheduleRoom room_of_collective(const Schedule *schedule, const Comm *com
     case COLLECTIVE_REDUCE_SCATTER: return (ScheduleRoom){.input_B = bytes, .output_B = chunk};
     case COLLECTIVE_ALL_TO_ALL: break;
     case COLLECTIVE_ALL_REDUCE:
+    case COLLECTIVE_BROADCAST:
     case COLLECTIVE_COUNT: return (ScheduleRoom){.input_B = bytes, .output_B = bytes};
     }
     if (comm->split == SPLIT_EVEN)

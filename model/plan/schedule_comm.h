@@ -9,6 +9,11 @@
 #include "model/base/err.h"
 #include "model/plan/schedule.h"
 
+// The step list of a collective: combines go to the rail of their destination first.
+CollectiveShape schedule_comm_shape(const Schedule *schedule, const Comm *comm);
+
+#define SCHEDULE_RAIL_WHOLE 1000000 // of Comm.rail_ppm
+
 // Indices into schedule->slices; SCHEDULE_NONE where there is none. An all-reduce in place has one
 // slice (add), which is both.
 typedef struct ScheduleSides {

@@ -52,6 +52,7 @@ static void add_compute_experts(FieldList *list, Compute *compute) {
     add_count(list, "experts", FIELD_REQUIRED, &compute->experts);
     add_count(list, "experts_total", FIELD_REQUIRED, &compute->experts_total);
     add_count(list, "first_expert", FIELD_OPTIONAL, &compute->first_expert);
+    add_count(list, "expert_sharers", FIELD_NEWER, &compute->expert_sharers);
     add_count(list, "moe_layer", FIELD_OPTIONAL, &compute->moe_layer);
 }
 
@@ -68,6 +69,8 @@ static void add_collective(FieldList *list, Comm *comm) {
                               .number = (uint32_t *)&comm->algorithm,
                               .names = algorithm_names,
                               .name_count = ALGORITHM_COUNT});
+    add_count(list, "inner", FIELD_NEWER, &comm->inner);
+    add_count(list, "rail_ppm", FIELD_NEWER, &comm->rail_ppm);
     add_count(list, "group", FIELD_REQUIRED, &comm->group);
     add_count(list, "channel", FIELD_REQUIRED, &comm->channel);
     add_extent(list, "bytes", FIELD_REQUIRED, &comm->bytes);
@@ -81,7 +84,9 @@ static void add_collective(FieldList *list, Comm *comm) {
     add_count(list, "experts", FIELD_OPTIONAL, &comm->experts);
     add_count(list, "experts_total", FIELD_OPTIONAL, &comm->experts_total);
     add_count(list, "first_expert", FIELD_OPTIONAL, &comm->first_expert);
+    add_count(list, "expert_sharers", FIELD_NEWER, &comm->expert_sharers);
     add_count(list, "moe_layer", FIELD_OPTIONAL, &comm->moe_layer);
+    add_count(list, "sms", FIELD_NEWER, &comm->sms);
 }
 
 static void add_message(FieldList *list, Comm *comm) {
@@ -104,7 +109,10 @@ uint32_t schedule_fields_of(Op *op, ScheduleField fields[SCHEDULE_FIELDS_MAX]) {
         add_extent(&list, "bytes", FIELD_REQUIRED, &op->compute.bytes);
         break;
     case OP_COPY: add_extent(&list, "bytes", FIELD_REQUIRED, &op->compute.bytes); break;
-    case OP_SEND: add_message(&list, &op->comm); break;
+    case OP_SEND:
+        add_message(&list, &op->comm);
+        add_count(&list, "sms", FIELD_NEWER, &op->comm.sms);
+        break;
     case OP_RECV:
         add_message(&list, &op->comm);
         add_count(&list, "lag", FIELD_OPTIONAL, &op->comm.lag);

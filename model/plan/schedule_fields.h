@@ -10,7 +10,9 @@
 typedef enum ScheduleFieldKind { FIELD_COUNT, FIELD_NAME, FIELD_EXTENT } ScheduleFieldKind;
 
 // A file need not have a field that is not required: it is then zero (the first of its names).
-typedef enum ScheduleFieldNeed { FIELD_OPTIONAL, FIELD_REQUIRED } ScheduleFieldNeed;
+// NEWER: optional, and nothing to the digest while it is zero, so that schedules from before there
+// was such a field keep theirs.
+typedef enum ScheduleFieldNeed { FIELD_OPTIONAL, FIELD_NEWER, FIELD_REQUIRED } ScheduleFieldNeed;
 
 typedef struct ScheduleField {
     const char *key;
@@ -22,7 +24,7 @@ typedef struct ScheduleField {
     Extent *extent; // EXTENT
 } ScheduleField;
 
-#define SCHEDULE_FIELDS_MAX 16
+#define SCHEDULE_FIELDS_MAX 24
 
 // Fills `fields` with pointers into *op, by op->kind; returns how many.
 uint32_t schedule_fields_of(Op *op, ScheduleField fields[SCHEDULE_FIELDS_MAX]);

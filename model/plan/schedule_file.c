@@ -19,6 +19,20 @@ static bool read_optional(JsonNode object, const char *key, uint64_t *out, Err *
     return !json_has(object, key) || read_number(json_find(object, key), out, err);
 }
 
+// Part `part` (from 0 on) of `parts`: both or none.
+static bool read_part(JsonNode object, Extent *extent, Err *err) {
+    if (!json_has(object, "part") && !json_has(object, "parts")) return true;
+    if (!json_u32(object, "part", &extent->part, err) ||
+        !json_u32(object, "parts", &extent->parts, err))
+        return false;
+    if (extent->parts < 2 || extent->parts > EXTENT_PARTS_MAX)
+        return json_error(json_find(object, "parts"), err, "expected 2 to %d, found %u",
+                          EXTENT_PARTS_MAX, (unsigned)extent->parts);
+    return extent->part < extent->parts ||
+           json_error(json_find(object, "part"), err, "expected a number below %u, found %u",
+                      (unsigned)extent->parts, (unsigned)extent->part);
+}
+
 static bool read_extent(JsonNode object, const char *key, Extent *out, Err *err) {
     JsonNode node = json_find(object, key);
     Extent extent = {0};
@@ -29,7 +43,8 @@ static bool read_extent(JsonNode object, const char *key, Extent *out, Err *err)
         !read_optional(node, "per_sequence", &extent.per_sequence, err) ||
         !read_optional(node, "per_kv", &extent.per_kv, err) ||
         !read_optional(node, "per_pair", &extent.per_pair, err) ||
-        !read_optional(node, "divide", &extent.divide, err) || !json_finish(node, err))
+        !read_optional(node, "divide", &extent.divide, err) || !read_part(node, &extent, err) ||
+        !json_finish(node, err))
         return false;
     if (json_has(node, "divide") && extent.divide == 0)
         return json_error(node, err, "divide: expected a number above 0, found 0");
@@ -115,7 +130,7 @@ static bool read_buffers(Schedule *schedule, JsonNode root, Err *err) {
 }
 
 static bool read_field(JsonNode node, const ScheduleField *field, Err *err) {
-    if (field->need == FIELD_OPTIONAL && !json_has(node, field->key)) return true;
+    if (field->need != FIELD_REQUIRED && !json_has(node, field->key)) return true;
     switch (field->kind) {
     case FIELD_COUNT: return json_u32(node, field->key, field->number, err);
     case FIELD_NAME:

@@ -75,13 +75,18 @@ extern const char *const schedule_class_names[OP_CLASS_COUNT];
 
 // GEMM: `batch` products of m x k with k x n; weights n x k in weight_format, arithmetic in
 // math_format. GROUPED_GEMM: `experts` of `experts_total` from `first_expert` on, each n x k; m is
-// the number of (token, expert) pairs of the whole group of ranks, of which the Load gives this
-// role its share. ATTENTION and MEMORY: flop and bytes as they are. COPY: bytes.
+// the number of (token, expert) pairs of the whole group of ranks, of which the Load gives each
+// rank its share. ATTENTION and MEMORY: flop and bytes as they are. COPY: bytes.
+//
+// Who has which experts, here and in Comm: `first_expert` is that of the role's first rank. Each
+// `expert_sharers` consecutive ranks of the role (0 reads as 1; more: they hold cuts of the same
+// experts, MoE tensor parallelism) have the next `experts`; each period of the role's ranks begins
+// again, and after the last expert follows the first (load_rank_experts).
 typedef struct Compute {
     Extent m;
     uint32_t n, k, batch;
     NumFmt weight_format, math_format;
-    uint32_t experts, experts_total, first_expert, moe_layer;
+    uint32_t experts, experts_total, first_expert, expert_sharers, moe_layer;
     Extent flop;  // of ATTENTION (and MEMORY when it counts)
     Extent bytes; // read and written besides weights: activations, cache
 } Compute;
@@ -101,6 +106,10 @@ extern const char *const schedule_split_names[SPLIT_COUNT];
 typedef struct Comm {
     Collective collective;
     Algorithm algorithm;
+    uint32_t inner; // HIERARCHICAL: consecutive ranks of the group that share a node
+    // HIERARCHICAL and SPLIT_BY_*: bytes that cross nodes, in millionths of the copies by expert
+    // (node_spread.h); 0 reads as all of them.
+    uint32_t rail_ppm;
     GroupId group;    // of a collective
     uint32_t channel; // operations of one collective (or one send and its receive) carry the same
                       // channel in all roles; in one role all are on one stream
@@ -109,9 +118,12 @@ typedef struct Comm {
     Extent bytes;     // nccl-tests semantics for collectives (of EVERY rank, before the split),
                       // payload of SEND and RECV
     Split split;
-    uint32_t experts, experts_total, first_expert, moe_layer; // this role's, for SPLIT_BY_*
+    uint32_t experts, experts_total, first_expert, expert_sharers, moe_layer; // for SPLIT_BY_*
     uint32_t element; // bytes that must not be cut (2 for bf16; a token's bytes for routed traffic)
     NumFmt format;    // of the elements, for sums
+    uint32_t sms; // SMs of its GPU that a collective or send occupies from its start to its end,
+                  // waiting for partners included, as kernels do that spin; 0: copy engines,
+                  // in-switch, or posted by a few threads
 } Comm;
 
 typedef struct Op {

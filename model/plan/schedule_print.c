@@ -47,6 +47,7 @@ static void print_fields(const Op *op, Text *out) {
     ScheduleField fields[SCHEDULE_FIELDS_MAX];
     uint32_t count = schedule_fields_of(&copy, fields);
     for (uint32_t i = 0; i < count; i++) {
+        if (fields[i].need == FIELD_NEWER && *fields[i].number == 0) continue;
         text_addf(out, ", %s ", fields[i].key);
         switch (fields[i].kind) {
         case FIELD_COUNT: text_addf(out, "%u", *fields[i].number); break;

@@ -27,7 +27,7 @@ static void write_optional(JsonWriter *writer, const char *key, uint64_t value) 
 static void write_extent(JsonWriter *writer, const char *key, const Extent *extent) {
     uint64_t divide = extent->divide == 0 ? 1 : extent->divide;
     if (extent->per_token == 0 && extent->per_sequence == 0 && extent->per_kv == 0 &&
-        extent->per_pair == 0 && divide == 1) {
+        extent->per_pair == 0 && divide == 1 && extent->parts <= 1) {
         write_number(writer, key, extent->fixed);
         return;
     }
@@ -39,6 +39,10 @@ static void write_extent(JsonWriter *writer, const char *key, const Extent *exte
     write_optional(writer, "per_kv", extent->per_kv);
     write_optional(writer, "per_pair", extent->per_pair);
     if (divide != 1) write_number(writer, "divide", divide);
+    if (extent->parts > 1) {
+        jsonw_u64(writer, "part", extent->part);
+        jsonw_u64(writer, "parts", extent->parts);
+    }
     jsonw_close_object(writer);
 }
 
@@ -99,7 +103,7 @@ static void write_fields(JsonWriter *writer, const Op *op) {
         const ScheduleField *field = &fields[i];
         bool is_zero =
             field->kind == FIELD_EXTENT ? extent_equals(field->extent, &zero) : *field->number == 0;
-        if (is_zero && field->need == FIELD_OPTIONAL) continue;
+        if (is_zero && field->need != FIELD_REQUIRED) continue;
         switch (field->kind) {
         case FIELD_COUNT: jsonw_u64(writer, field->key, *field->number); break;
         case FIELD_NAME: jsonw_string(writer, field->key, field->names[*field->number]); break;

@@ -4,6 +4,8 @@
 // does not fit 64 bits saturates, and is then refused by schedule_check.
 #include "model/plan/step_shape.h"
 
+#include <stdbool.h>
+
 #include "model/base/wide.h"
 
 StepShape step_shape_decode(uint64_t sequences, uint64_t context) {
@@ -28,6 +30,61 @@ StepShape step_shape_prompts(uint64_t prompts, uint64_t tokens) {
                        .sequences = wide_mul_saturate(one.sequences, prompts),
                        .kv_tokens = wide_mul_saturate(one.kv_tokens, prompts),
                        .qk_pairs = wide_mul_saturate(one.qk_pairs, prompts)};
+}
+
+// ---- Parts.
+
+// Of `whole`, what lies before part `part` when the longer parts come first.
+static uint64_t before_part(uint64_t whole, uint64_t part, uint64_t parts) {
+    return wide_mul_div_up(whole, part, parts);
+}
+
+// Sequences of `tokens` new tokens after `cached` ones each.
+typedef struct Equal {
+    uint64_t tokens, cached, pairs;
+} Equal;
+
+static bool find_equal(const StepShape *shape, Equal *out) {
+    uint64_t sequences = shape->sequences;
+    if (sequences == 0 || shape->tokens == 0 || shape->tokens % sequences != 0 ||
+        shape->kv_tokens % sequences != 0 || shape->kv_tokens < shape->tokens)
+        return false;
+    Equal equal = {.tokens = shape->tokens / sequences};
+    equal.cached = shape->kv_tokens / sequences - equal.tokens;
+    equal.pairs = step_shape_prefill(equal.tokens, equal.cached).qk_pairs;
+    *out = equal;
+    return equal.pairs < UINT64_MAX && wide_mul(equal.pairs, sequences) == shape->qk_pairs;
+}
+
+// Pairs of the first `tokens` tokens.
+static uint64_t pairs_before(const Equal *equal, uint64_t tokens) {
+    StepShape rest = step_shape_prefill(tokens % equal->tokens, equal->cached);
+    return tokens / equal->tokens * equal->pairs + rest.qk_pairs;
+}
+
+static StepShape part_of_equal(const Equal *equal, uint64_t first, uint64_t end) {
+    uint64_t first_sequence = first / equal->tokens, last = (end - 1) / equal->tokens;
+    uint64_t length = equal->cached + equal->tokens;
+    return (StepShape){.tokens = end - first,
+                       .sequences = last - first_sequence + 1,
+                       .kv_tokens = (last - first_sequence) * length + equal->cached +
+                                    (end - 1) % equal->tokens + 1,
+                       .qk_pairs = pairs_before(equal, end) - pairs_before(equal, first)};
+}
+
+StepShape step_shape_part(const StepShape *shape, uint32_t part, uint32_t parts) {
+    if (parts <= 1) return *shape;
+    uint64_t whole = shape->tokens;
+    uint64_t first = before_part(whole, part, parts), end = before_part(whole, part + 1, parts);
+    Equal equal;
+    if (first == end) return (StepShape){0};
+    if (find_equal(shape, &equal)) return part_of_equal(&equal, first, end);
+    const uint64_t sums[] = {shape->sequences, shape->kv_tokens, shape->qk_pairs};
+    uint64_t cut[3];
+    for (uint32_t i = 0; i < 3; i++)
+        cut[i] = wide_mul_div_up(sums[i], end, whole) - wide_mul_div_up(sums[i], first, whole);
+    return (StepShape){
+        .tokens = end - first, .sequences = cut[0], .kv_tokens = cut[1], .qk_pairs = cut[2]};
 }
 
 Digest step_shape_digest(const StepShape *shape) {

@@ -26,6 +26,13 @@ StepShape step_shape_prefill(uint64_t tokens, uint64_t cached);
 // A prefill step of `prompts` whole prompts of `tokens` tokens each, side by side.
 StepShape step_shape_prompts(uint64_t prompts, uint64_t tokens);
 
+// Part `part` of `parts` of the step's tokens: consecutive ones, as even as can be, the longer
+// parts first. Sequences that a cut goes through count in both parts; what a token attends to is
+// counted in its own part, the cached tokens of a sequence in every part that it has tokens in.
+// Exact for equal sequences with causal attention (all shapes made here); sums that are not those
+// of equal sequences are cut in proportion to the tokens.
+StepShape step_shape_part(const StepShape *shape, uint32_t part, uint32_t parts);
+
 Digest step_shape_digest(const StepShape *shape);
 
 #endif

@@ -15,8 +15,14 @@ void timeline_free(Timeline *timeline) {
     *timeline = (Timeline){0};
 }
 
-RoleId timeline_role(const Timeline *timeline, const Schedule *schedule, uint32_t member) {
-    return timeline->folded ? member : schedule_role_of(schedule, member);
+const char *const timeline_form_names[TIMELINE_FORM_COUNT] = {
+#define X(name, text) text,
+    TIMELINE_FORM_LIST(X)
+#undef X
+};
+
+RoleId timeline_role(const Timeline *timeline, uint32_t member) {
+    return timeline->members[member].role;
 }
 
 static Digest digest_time(Digest hash, Time ps) {
@@ -26,6 +32,7 @@ static Digest digest_time(Digest hash, Time ps) {
 static Digest digest_total(Digest hash, const OpTotal *total) {
     hash = hash_u64(hash, total->instances);
     hash = digest_time(hash, total->busy_ps);
+    hash = digest_time(hash, total->transfer_ps);
     hash = digest_time(hash, total->exposed_ps);
     hash = digest_time(hash, total->bound_ps);
     hash = digest_time(hash, total->price.time_ps);
@@ -74,7 +81,12 @@ Digest timeline_digest(const Timeline *timeline) {
     hash = hash_u64(hash, timeline->round_count);
     for (uint32_t i = 0; i < timeline->round_count; i++)
         hash = digest_time(hash, timeline->round_ps[i]);
-    return hash_u64(hash, timeline->folded);
+    for (uint32_t i = 0; i < timeline->member_count; i++) {
+        hash = hash_u64(hash, timeline->members[i].role);
+        hash = hash_u64(hash, timeline->members[i].first_rank);
+        hash = hash_u64(hash, timeline->members[i].ranks);
+    }
+    return hash_u64(hash, timeline->form);
 }
 
 // ---- Chrome trace
@@ -139,12 +151,20 @@ static const char *stream_name(const Schedule *schedule, uint32_t stream) {
 
 static void write_names(const Timeline *timeline, const Schedule *schedule, Text *out) {
     for (uint32_t member = 0; member < timeline->member_count; member++) {
-        const Role *role = &schedule->roles[timeline_role(timeline, schedule, member)];
+        const TimelineMember *item = &timeline->members[member];
+        const char *role = schedule->roles[item->role].name;
         Text name = {0};
-        if (timeline->folded)
-            text_addf(&name, "%s (%" PRIu32 " ranks)", role->name, schedule_set_size(&role->ranks));
-        else
-            text_addf(&name, "rank %" PRIu32 " (%s)", member, role->name);
+        switch (timeline->form) {
+        case TIMELINE_FOLDED: text_addf(&name, "%s (%" PRIu32 " ranks)", role, item->ranks); break;
+        case TIMELINE_REFINED:
+            text_addf(&name, "rank %" PRIu32 " and alike (%s, %" PRIu32 " ranks)", item->first_rank,
+                      role, item->ranks);
+            break;
+        case TIMELINE_EXPANDED:
+            text_addf(&name, "rank %" PRIu32 " (%s)", item->first_rank, role);
+            break;
+        case TIMELINE_FORM_COUNT: break;
+        }
         write_name(out, "process_name", member, 0, text_string(&name));
         text_free(&name);
         for (uint32_t stream = 0; stream < schedule->stream_count; stream++)

@@ -14,7 +14,23 @@
 #include "model/machine/topology.h"
 #include "model/plan/schedule.h"
 
-// One instance of an operation on one member (a role when folded, a rank when expanded).
+// What a member of a Timeline is: all ranks of a role, a class of ranks of one role that are alike,
+// or one rank.
+#define TIMELINE_FORM_LIST(X) X(FOLDED, "folded") X(REFINED, "refined") X(EXPANDED, "expanded")
+typedef enum TimelineForm {
+#define X(name, text) TIMELINE_##name,
+    TIMELINE_FORM_LIST(X)
+#undef X
+        TIMELINE_FORM_COUNT
+} TimelineForm;
+extern const char *const timeline_form_names[TIMELINE_FORM_COUNT];
+
+typedef struct TimelineMember {
+    RoleId role;
+    uint32_t first_rank, ranks;
+} TimelineMember;
+
+// One instance of an operation on one member.
 typedef struct Span {
     OpId op;
     uint32_t member;
@@ -22,14 +38,15 @@ typedef struct Span {
     Time start_ps, end_ps;
 } Span;
 
-// Sums over all instances of one operation on one member (folded: one role).
+// Sums over all instances of one operation on one rank of a member.
 typedef struct OpTotal {
     uint64_t instances;
-    Time busy_ps;    // sum of (end - start)
-    Time exposed_ps; // of communication: while no compute of the member ran
-    Time bound_ps;   // lower bound of the same work: roofline, or bytes over the narrowest link
-    Price price;     // of one instance (compute only)
-    uint64_t bytes;  // of one instance: of a communication its comm.bytes, else read and written
+    Time busy_ps;     // sum of (end - start)
+    Time transfer_ps; // of communication: with all partners there, its fixed time included
+    Time exposed_ps;  // of that: while no compute of the member ran; the rest is hidden
+    Time bound_ps;    // lower bound of the same work: roofline, or bytes over the narrowest link
+    Price price;      // of one instance (compute only)
+    uint64_t bytes;   // of one instance: of a communication its comm.bytes, else read and written
 } OpTotal;
 
 typedef struct LinkTotal {
@@ -56,19 +73,20 @@ typedef struct Timeline {
     Time end_ps;
     Span *spans; // NULL unless asked for
     uint64_t span_count;
+    TimelineForm form;
+    TimelineMember *members;
     OpTotal *totals; // [member_count][op_count], row-major
     uint32_t member_count, op_count;
     LinkTotal links[LINK_CLASS_COUNT];
     TimeShare share;
     Time *round_ps; // end of each pass, over all members, [round_count]
     uint32_t round_count;
-    bool folded;
     uint64_t events; // of the simulator
 } Timeline;
 
 void timeline_free(Timeline *timeline);
-// Whose program a member runs: the role itself when folded, that of the rank when expanded.
-RoleId timeline_role(const Timeline *timeline, const Schedule *schedule, uint32_t member);
+// Whose program a member runs.
+RoleId timeline_role(const Timeline *timeline, uint32_t member);
 // Of all that it says, spans included.
 Digest timeline_digest(const Timeline *timeline);
 

@@ -6,9 +6,12 @@
 #include "sim/commands/explain.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "model/base/mem.h"
 #include "model/base/num.h"
 #include "model/base/table.h"
+#include "sim/commands/degrade_plan.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank_show.h"
@@ -115,7 +118,7 @@ static uint32_t busiest_member(const EvaluatePhase *phase) {
 }
 
 static const Role *role_of(const EvaluatePhase *phase, uint32_t member) {
-    return &phase->schedule.roles[timeline_role(&phase->timeline, &phase->schedule, member)];
+    return &phase->schedule.roles[timeline_role(&phase->timeline, member)];
 }
 
 static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal *classes) {
@@ -200,6 +203,110 @@ static void show_classes(const Step *step, Text *out) {
         "exposed is what moves while nothing computes\n\n",
         role_of(step->phase, member)->name, step->phase->timeline.member_count);
     table_print(&table, out);
+    table_free(&table);
+}
+
+// ---- Overlap
+
+// Of all operations of one name that communicate, per pass.
+typedef struct CommTotal {
+    const char *name;
+    double instances, bytes, transfer_s, exposed_s;
+} CommTotal;
+
+static CommTotal *provide_comm(CommTotal *rows, uint32_t *count, const char *name) {
+    for (uint32_t i = 0; i < *count; i++)
+        if (strcmp(rows[i].name, name) == 0) return &rows[i];
+    rows[*count] = (CommTotal){.name = name};
+    return &rows[(*count)++];
+}
+
+static uint32_t add_comms(const EvaluatePhase *phase, uint32_t member, CommTotal *rows) {
+    const Timeline *timeline = &phase->timeline;
+    double passes = role_of(phase, member)->passes;
+    uint32_t count = 0;
+    for (OpId op = 0; op < timeline->op_count; op++) {
+        const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
+        if (!schedule_op_is_comm(phase->schedule.ops[op].kind) || total->instances == 0) continue;
+        CommTotal *row = provide_comm(rows, &count, phase->schedule.ops[op].name);
+        row->instances += (double)total->instances / passes;
+        row->bytes += (double)total->instances * (double)total->bytes / passes;
+        row->transfer_s += (double)total->transfer_ps * PS / passes;
+        row->exposed_s += (double)total->exposed_ps * PS / passes;
+    }
+    return count;
+}
+
+static void add_comm(Table *table, const CommTotal *row) {
+    char text[UNITS_TEXT_MAX];
+    table_cell(table, row->name);
+    table_cellf(table, "%.0f", row->instances);
+    table_cell(table, units_format_bytes((uint64_t)num_round(row->bytes), text));
+    table_cell(table, seconds_text(row->transfer_s, text));
+    table_cell(table, seconds_text(row->exposed_s, text));
+    table_cellf(table, "%.1f %%", percent(row->transfer_s - row->exposed_s, row->transfer_s));
+}
+
+// What lies beside computing, and what nothing hides; the same member as above.
+static void show_overlap(const Step *step, Text *out) {
+    Table table = {0};
+    uint32_t member = busiest_member(step->phase);
+    CommTotal *rows = mem_alloc(step->phase->timeline.op_count, sizeof *rows);
+    uint32_t count = add_comms(step->phase, member, rows);
+    static const char *const headers[] = {"communication", "times",   "bytes",
+                                          "transfer",      "exposed", "overlap"};
+    table_column(&table, headers[0], TABLE_LEFT);
+    for (size_t i = 1; i < sizeof headers / sizeof *headers; i++)
+        table_column(&table, headers[i], TABLE_RIGHT);
+    for (uint32_t i = 0; i < count; i++) add_comm(&table, &rows[i]);
+    if (count > 0) {
+        text_add(out, "\ntransfer: with all partners there; overlap: the part of it that lies "
+                      "beside computing\n\n");
+        table_print(&table, out);
+    }
+    table_free(&table);
+    mem_free(rows);
+}
+
+// ---- Algorithms of collectives
+
+static void add_algorithm(Table *table, const ChooseTime *way) {
+    char text[UNITS_TEXT_MAX];
+    if (way->time_ps < 0) {
+        table_cell(table, "");
+        table_cell(table, "");
+        return;
+    }
+    if (way->inner > 0)
+        table_cellf(table, "%s, nodes of %u", algorithm_names[way->algorithm], way->inner);
+    else
+        table_cell(table, algorithm_names[way->algorithm]);
+    table_cell(table, units_format_time(way->time_ps, text));
+}
+
+static void show_algorithms(const ChooseLog *choices, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    table_column(&table, "collective", TABLE_LEFT);
+    table_column(&table, "ranks", TABLE_RIGHT);
+    table_column(&table, "bytes", TABLE_RIGHT);
+    table_column(&table, "chosen", TABLE_LEFT);
+    table_column(&table, "time alone", TABLE_RIGHT);
+    table_column(&table, "runner-up", TABLE_LEFT);
+    table_column(&table, "time alone", TABLE_RIGHT);
+    for (uint32_t i = 0; i < choices->count; i++) {
+        const ChooseRow *row = &choices->rows[i];
+        table_cellf(&table, "%s (%s)", row->name, collective_names[row->kind]);
+        table_cellf(&table, "%u", row->n);
+        table_cell(&table, units_format_bytes(row->bytes, text));
+        add_algorithm(&table, &row->best);
+        add_algorithm(&table, &row->second);
+    }
+    if (table.cell_count > 0) {
+        text_add(out,
+                 "\nalgorithms by simulated time, each collective alone in all its groups\n\n");
+        table_print(&table, out);
+    }
     table_free(&table);
 }
 
@@ -348,22 +455,30 @@ static void show(const CliArgs *args, const Inputs *inputs, const PlanFile *file
     show_parts(&step, &inputs->calib, out);
     show_pass(&step, &inputs->calib, out);
     show_classes(&step, out);
+    show_overlap(&step, out);
+    show_algorithms(&step.phase->choices, out);
     show_links(&step, out);
     MemoryUse use;
     if (find_memory(inputs, file, &use, out)) show_memory(&use, out);
     show_constants(&evaluation->cycle, &inputs->calib, out);
 }
 
-static int explain(const CliArgs *args, const Inputs *inputs, const PlanFile *file, Err *err) {
+static int explain(const CliArgs *args, Inputs *inputs, const PlanFile *file, Err *err) {
     EvaluateInput input = inputs_for_evaluation(inputs);
     input.keep_phases = true;
     Evaluation evaluation;
     if (!evaluate_plan(&input, &file->plan, inputs->sequences, &evaluation, err))
         return output_bad(err);
     Text out = {0};
+    DegradePlan degraded = {0};
     show(args, inputs, file, &evaluation, &out);
+    bool done = degrade_plan_price(args, &file->plan, inputs, &degraded, err);
+    if (done) degrade_plan_show(inputs, &evaluation, &degraded, &out);
+    degrade_plan_free(&degraded);
     evaluate_free(&evaluation);
-    return output_text(&out, OUTPUT_OK);
+    if (done) return output_text(&out, OUTPUT_OK);
+    text_free(&out);
+    return output_bad(err);
 }
 
 int explain_command(const CliArgs *args) {

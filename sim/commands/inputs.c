@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "model/base/file.h"
+#include "sim/commands/degrade.h"
+#include "sim/commands/load_option.h"
 #include "sim/commands/saved.h"
 
 #define DEFAULT_SCENARIO  "chat.json"
@@ -76,10 +78,26 @@ static bool find_device(Inputs *in, Err *err) {
     return true;
 }
 
-static bool load_machine(Inputs *in, const char *name, Err *err) {
+static bool read_machine(Inputs *in, const char *name, Err *err) {
     in->topology_name = arena_string(&in->arena, name);
-    return device_load(&in->catalogue, err) && topology_load(name, &in->topology, err) &&
-           fabric_build(&in->topology, &in->catalogue, &in->fabric, err) && find_device(in, err);
+    return device_load(&in->catalogue, err) && topology_load(name, &in->topology, err);
+}
+
+static bool build_machine(Inputs *in, Err *err) {
+    return fabric_build(&in->topology, &in->catalogue, &in->fabric, err) && find_device(in, err);
+}
+
+static bool load_machine(Inputs *in, const CliArgs *args, Err *err) {
+    return read_machine(in, cli_text(args, "topo"), err) &&
+           degrade_topology(args, &in->topology, err) && build_machine(in, err);
+}
+
+bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err) {
+    Fabric whole = inputs->fabric;
+    if (!degrade_topology(args, &inputs->topology, err)) return false;
+    inputs->fabric = (Fabric){0};
+    fabric_free(&whole);
+    return build_machine(inputs, err);
 }
 
 // ---- Workload
@@ -154,9 +172,10 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
     const char *assume = cli_text(args, "assume");
     out->assume = arena_string(&out->arena, assume);
-    if (load_machine(out, cli_text(args, "topo"), err) && load_scenario(out, args, err) &&
+    if (load_machine(out, args, err) && load_scenario(out, args, err) &&
         load_named_arch(out, err) && scenario_check(&out->scenario, out->arch.max_context, err) &&
-        load_named_calib(out, cli_text(args, "calibration"), err)) {
+        load_named_calib(out, cli_text(args, "calibration"), err) &&
+        load_option_read(args, &out->arch, &out->load, err)) {
         resolve_price(out);
         scenario_rehash(&out->scenario);
         return true;
@@ -167,8 +186,7 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
 
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
-    if (load_machine(out, cli_text(args, "topo"), err) &&
-        load_named_calib(out, cli_text(args, "calibration"), err))
+    if (load_machine(out, args, err) && load_named_calib(out, cli_text(args, "calibration"), err))
         return true;
     inputs_free(out);
     return false;
@@ -205,9 +223,9 @@ static bool load_beside(Inputs *in, const char *plan_path, const PlanFile *plan,
     if (!saved_read_result(plan->result, &in->arena, &in->assume, &in->sequences, err))
         return err_prefix(err, "%s", plan_path);
     in->scenario_name = scenario;
-    return load_machine(in, topology, err) &&
+    return read_machine(in, topology, err) &&
            check_digest(topology, in->topology.digest, plan->topology_digest, err) &&
-           scenario_load(scenario, &in->scenario, err) &&
+           build_machine(in, err) && scenario_load(scenario, &in->scenario, err) &&
            check_digest(scenario, in->scenario.digest, plan->scenario_digest, err) &&
            load_arch(in, model, err) &&
            check_digest(model, in->arch.digest, plan->model_digest, err) &&
@@ -224,9 +242,9 @@ static bool check_plan(const Inputs *in, const char *path, const Plan *plan, Err
         return err_set(err, "%s: expected at most %d micro-batches, found %u", path,
                        MICRO_BATCHES_MAX, plan->pools[0].micro_batches);
     uint64_t last = (uint64_t)plan->pools[0].first_gpu + plan_gpus(plan);
-    if (last > in->fabric.gpu_count)
+    if (last > fabric_live_gpu_count(&in->fabric))
         return err_set(err, "%s: the plan uses %llu GPUs, the machine has %u", path,
-                       (unsigned long long)last, in->fabric.gpu_count);
+                       (unsigned long long)last, fabric_live_gpu_count(&in->fabric));
     return true;
 }
 
@@ -243,10 +261,12 @@ EvaluateInput inputs_for_evaluation(const Inputs *inputs) {
     return (EvaluateInput){.fabric = &inputs->fabric,
                            .arch = &inputs->arch,
                            .model = &inputs->model,
-                           .scenario = &inputs->scenario};
+                           .scenario = &inputs->scenario,
+                           .load = &inputs->load};
 }
 
 void inputs_free(Inputs *inputs) {
+    load_free(&inputs->load);
     calib_free(&inputs->calib);
     arch_free(&inputs->arch);
     scenario_free(&inputs->scenario);

@@ -13,6 +13,7 @@
 #include "model/machine/fabric.h"
 #include "model/machine/topology.h"
 #include "model/moe/arch.h"
+#include "model/plan/load.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 #include "sim/search/evaluate.h"
@@ -35,6 +36,7 @@ typedef struct Inputs {
     Arch arch;
     Calib calib;
     PriceModel model;
+    Load load; // of experts; uniform unless --load says more
     InputFile arch_file, calib_file;
     const char *topology_name, *scenario_name; // as given, or the default
     const char *assume;                        // "" when nothing was assumed
@@ -43,12 +45,14 @@ typedef struct Inputs {
     bool catalogue_price;  // the price is the device's
 } Inputs;
 
-// From the options of rank.
+// From the options of rank, the faults of --degrade included.
 bool inputs_load(const CliArgs *args, Inputs *out, Err *err);
-// Machine and constants alone: --topo and --calibration.
+// Machine and constants alone: --topo, --degrade and --calibration.
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err);
 // From the files beside a saved plan; refuses files whose digest is not the plan's.
 bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
+// The machine again with the faults of --degrade.
+bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err);
 void inputs_free(Inputs *inputs);
 
 EvaluateInput inputs_for_evaluation(const Inputs *inputs);

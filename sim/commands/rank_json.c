@@ -2,6 +2,7 @@
 #include "sim/commands/rank_json.h"
 
 #include "model/base/jsonw.h"
+#include "sim/commands/degrade_plan.h"
 #include "sim/commands/saved.h"
 
 #define RANK_JSON_VERSION 1
@@ -78,6 +79,7 @@ static void write_inputs(JsonWriter *w, const Inputs *in) {
     jsonw_string(w, "assume", in->assume);
     write_workload(w, in);
     write_named(w, "calibration", in->calib.name, in->calib.digest);
+    if (in->load.kind != LOAD_UNIFORM) write_named(w, "load", in->load.origin, in->load.digest);
     jsonw_close_object(w);
 }
 
@@ -92,6 +94,8 @@ static void write_pool(JsonWriter *w, const Pool *pool) {
     jsonw_u64(w, "replicas", pool->replicas);
     jsonw_u64(w, "micro_batches", pool->micro_batches);
     jsonw_string(w, "moe_comm", plan_moe_comm_names[pool->moe_comm]);
+    jsonw_string(w, "prefill_overlap", plan_overlap_names[pool->prefill_overlap]);
+    jsonw_string(w, "decode_overlap", plan_overlap_names[pool->decode_overlap]);
 }
 
 static void write_memory(JsonWriter *w, const MemoryUse *use) {
@@ -125,6 +129,8 @@ static void write_row(JsonWriter *w, const RankRow *row, uint32_t number) {
     jsonw_double(w, "ratio_to_best_low", row->ratio_low);
     jsonw_double(w, "ratio_to_best_high", row->ratio_high);
     write_memory(w, &row->memory);
+    jsonw_double(w, "prefill_overlap_ratio", row->evaluation.prefill_overlap);
+    jsonw_double(w, "decode_overlap_ratio", row->evaluation.decode_overlap);
     write_parts(w, "tpot_parts_s", &row->evaluation.decode);
     write_parts(w, "prefill_of_cycle_parts_s", &row->evaluation.prefill);
     jsonw_digest(w, "plan_digest", plan_digest(&row->plan));
@@ -148,7 +154,8 @@ static void write_ledger(JsonWriter *w, const Space *space) {
     jsonw_close_array(w);
 }
 
-void rank_json_write(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {
+void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking *built,
+                     uint32_t plans, Text *out) {
     JsonWriter w = {.text = out};
     jsonw_open_object(&w, NULL);
     jsonw_string(&w, "moesim", "ranking");
@@ -163,6 +170,7 @@ void rank_json_write(const Inputs *inputs, const Ranking *ranking, uint32_t plan
     for (uint32_t i = 0; i < plans; i++) write_row(&w, &ranking->rows[i], i + 1);
     jsonw_close_array(&w);
     write_ledger(&w, &ranking->space);
+    degrade_plan_write_ranking(&w, inputs, built, ranking);
     jsonw_close_object(&w);
     jsonw_finish(&w);
 }

@@ -6,7 +6,9 @@
 #include "sim/commands/inputs.h"
 #include "sim/search/rank.h"
 
-// The first `plans` rows, the whole ledger.
-void rank_json_write(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out);
+// The first `plans` rows, the whole ledger; of a machine with faults also what they cost beside the
+// ranking as built.
+void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking *built,
+                     uint32_t plans, Text *out);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "model/base/table.h"
 #include "model/base/wide.h"
+#include "sim/commands/degrade.h"
 #include "sim/commands/output.h"
 
 // ---- Inputs
@@ -104,10 +105,18 @@ void rank_show_inputs(const Inputs *in, Text *out) {
               in->topology.default_device ? " (default)" : "",
               units_format_bytes(device_low(in->device->memory_B), memory),
               units_format_rate(device_low(in->device->memory_Bps), bandwidth));
+    if (fabric_has_faults(&in->fabric)) {
+        text_add(out, "faults     ");
+        degrade_show_faults(&in->topology, out);
+        text_addf(out, "; %u GPUs are alive\n", fabric_live_gpu_count(&in->fabric));
+    }
     show_model(in, out);
     show_workload(in, out);
     show_limits(in, out);
     show_price(in, out);
+    if (in->load.kind != LOAD_UNIFORM)
+        text_addf(out, "load       %s; the hottest rank of each group, and the rest alike\n",
+                  in->load.origin[0] != '\0' ? in->load.origin : "recorded");
     text_addf(out, "constants  %s\n", in->calib.name);
 }
 

@@ -11,7 +11,9 @@
 #include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
+#include "sim/commands/degrade_plan.h"
 #include "sim/commands/inputs.h"
+#include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
 #include "sim/commands/saved.h"
 #include "sim/commands/simulate_collective.h"
@@ -23,6 +25,7 @@ typedef struct Replay {
     Inputs inputs;
     Evaluation evaluation; // in the form asked for, with its phases
     bool reproduced;
+    DegradePlan degraded; // with the faults of --degrade
 } Replay;
 
 static const EvaluatePhase *chosen_phase(const CliArgs *args, const Evaluation *evaluation) {
@@ -57,8 +60,10 @@ static bool compare(Replay *replay, Err *err) {
 }
 
 static bool run(const CliArgs *args, Replay *replay, Err *err) {
-    static const SimForm forms[] = {SIM_AUTO, SIM_FOLDED, SIM_EXPANDED}; // in order of the choices
+    static const SimForm forms[] = {SIM_AUTO, SIM_FOLDED, SIM_REFINED,
+                                    SIM_EXPANDED}; // in order of the choices
     if (!compare(replay, err)) return false;
+    if (!load_option_read(args, &replay->inputs.arch, &replay->inputs.load, err)) return false;
     EvaluateInput input = inputs_for_evaluation(&replay->inputs);
     input.form = forms[cli_choice(args, "form")];
     input.keep_phases = true;
@@ -110,6 +115,9 @@ static void show_figures(const Replay *replay, Text *out) {
               " sequences on an attention-DP rank and micro-batch\n",
               plan_label(&replay->file.plan, label), plan_gpu_product(&replay->file.plan, product),
               replay->inputs.sequences);
+    if (replay->inputs.load.kind != LOAD_UNIFORM)
+        text_addf(out, "load       %s\n",
+                  replay->inputs.load.origin[0] != '\0' ? replay->inputs.load.origin : "recorded");
     show_time(out, "TTFT", e->ttft_ps, e->ttft_bound_ps);
     show_time(out, "TPOT", e->tpot_ps, e->tpot_bound_ps);
     text_addf(out, "throughput %s tok/s/GPU", output_number(e->tok_s_per_gpu, number));
@@ -125,8 +133,7 @@ static void show_shape(const char *name, const EvaluatePhase *phase, Text *out) 
               "\n%s: %" PRIu64 " new tokens of %" PRIu64 " sequence%s, attention reads %" PRIu64
               " tokens, these included; %s, %" PRIu64 " events\n",
               name, shape->tokens, shape->sequences, shape->sequences == 1 ? "" : "s",
-              shape->kv_tokens, phase->timeline.folded ? "folded" : "expanded",
-              phase->timeline.events);
+              shape->kv_tokens, timeline_form_names[phase->timeline.form], phase->timeline.events);
 }
 
 static void show_rounds(const Timeline *timeline, Text *out) {
@@ -156,6 +163,7 @@ static void show(const Replay *replay, Text *out) {
     show_phase("prefill, last full chunk", &replay->evaluation.prefill_phase, out);
     show_phase("decode", &replay->evaluation.decode_phase, out);
     text_addf(out, "\nreproduced: %s\n", replay->reproduced ? "yes" : "no");
+    degrade_plan_show(&replay->inputs, &replay->evaluation, &replay->degraded, out);
 }
 
 // ---- For programs
@@ -163,7 +171,7 @@ static void show(const Replay *replay, Text *out) {
 static void write_phase(JsonWriter *w, const char *key, const EvaluatePhase *phase) {
     const Timeline *timeline = &phase->timeline;
     jsonw_open_object(w, key);
-    jsonw_string(w, "form", timeline->folded ? "folded" : "expanded");
+    jsonw_string(w, "form", timeline_form_names[timeline->form]);
     jsonw_u64(w, "new_tok", phase->shape.tokens);
     jsonw_u64(w, "sequences", phase->shape.sequences);
     jsonw_u64(w, "cached_tok", phase->shape.kv_tokens);
@@ -197,9 +205,12 @@ static void write_json(const Replay *replay, Text *out) {
     jsonw_u64(&w, "version", 1);
     jsonw_string(&w, "plan", plan_label(&replay->file.plan, label));
     saved_write_figures(&w, &replay->evaluation);
+    if (replay->inputs.load.kind != LOAD_UNIFORM)
+        jsonw_digest(&w, "load_digest", replay->inputs.load.digest);
     write_phase(&w, "prefill", &replay->evaluation.prefill_phase);
     write_phase(&w, "decode", &replay->evaluation.decode_phase);
     jsonw_bool(&w, "reproduced", replay->reproduced);
+    degrade_plan_write(&w, &replay->degraded);
     jsonw_close_object(&w);
     jsonw_finish(&w);
 }
@@ -225,12 +236,14 @@ int simulate_command(const CliArgs *args) {
         return output_bad(&err);
     }
     const char *path = args->operands[0];
-    bool done = plan_read(path, &replay.file, &err) &&
-                inputs_load_beside(path, &replay.file, &replay.inputs, &err) &&
-                run(args, &replay, &err) && write_trace(args, &replay, &err) &&
-                write_schedule(args, &replay, &err);
+    bool done =
+        plan_read(path, &replay.file, &err) &&
+        inputs_load_beside(path, &replay.file, &replay.inputs, &err) && run(args, &replay, &err) &&
+        degrade_plan_price(args, &replay.file.plan, &replay.inputs, &replay.degraded, &err) &&
+        write_trace(args, &replay, &err) && write_schedule(args, &replay, &err);
     int status = done ? print(args, &replay) : output_bad(&err);
     if (status == OUTPUT_NO) output_message("the saved prediction was not reproduced");
+    degrade_plan_free(&replay.degraded);
     evaluate_free(&replay.evaluation);
     inputs_free(&replay.inputs);
     plan_file_free(&replay.file);

@@ -10,19 +10,32 @@
 #include <string.h>
 
 #include "model/base/jsonw.h"
+#include "model/base/table.h"
 #include "model/base/wide.h"
+#include "sim/commands/degrade.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
+#include "sim/commands/simulate_network.h"
+#include "sim/search/choose.h"
 #include "sim/sim.h"
 
 typedef struct Test {
     Inputs inputs;
     Collective collective;
     Algorithm algorithm;
+    uint32_t inner; // ranks of a node, for hierarchical ones
     uint32_t first_gpu, ranks;
-    uint64_t size_B;  // as given
-    uint64_t total_B; // of nccl-tests
-    Timeline timeline;
+    Chooser *chooser;     // NULL: the algorithm was given
+    Choice choice;        // what it found
+    uint64_t size_B;      // as given
+    uint64_t total_B;     // of nccl-tests
+    NetworkMatrix matrix; // in place of a size; its bytes are NULL without one
+    uint64_t count;       // calls in a row
+    NetworkModel network;
+    PacketOptions packet;
+    NetworkResult result; // of all calls
+    bool folded;
+    Time built_ps; // of all calls on the machine without its faults; 0 when it has none
 } Test;
 
 // "8-15" or one GPU alone.
@@ -48,6 +61,25 @@ static bool parse_ranks(const char *text, uint32_t gpus, Test *test, Err *err) {
     return true;
 }
 
+// Ranks of one node are neighbours.
+static CollectiveShape shape_of(const Test *test) {
+    CollectiveShape shape = {
+        .kind = test->collective, .algorithm = test->algorithm, .n = test->ranks};
+    if (test->algorithm == ALGORITHM_HIERARCHICAL) shape.inner = test->inner;
+    return shape;
+}
+
+static bool parse_matrix(const CliArgs *args, Test *test, Err *err) {
+    if (test->collective != COLLECTIVE_ALL_TO_ALL || test->algorithm != ALGORITHM_DIRECT)
+        return err_set(err, "--matrix: expected a direct all-to-all with it, found a %s %s",
+                       algorithm_names[test->algorithm], collective_names[test->collective]);
+    if (!simulate_network_read_matrix(cli_text(args, "matrix"), test->ranks, &test->matrix, err))
+        return false;
+    return test->matrix.total_B > 0 ||
+           err_set(err, "%s: expected bytes from some rank to another one, found none",
+                   cli_text(args, "matrix"));
+}
+
 static bool parse_size(const CliArgs *args, Test *test, Err *err) {
     const char *size = cli_text(args, "size");
     if (!units_parse_bytes(size, &test->size_B, err)) return err_prefix(err, "--size");
@@ -58,19 +90,60 @@ static bool parse_size(const CliArgs *args, Test *test, Err *err) {
     return true;
 }
 
-static bool parse(const CliArgs *args, Test *test, Err *err) {
-    const Fabric *fabric = &test->inputs.fabric;
-    test->collective = (Collective)cli_choice(args, "collective");
-    test->algorithm = (Algorithm)cli_choice(args, "algorithm");
-    test->ranks = fabric->gpu_count;
-    if (cli_is_given(args, "ranks") &&
-        !parse_ranks(cli_text(args, "ranks"), fabric->gpu_count, test, err))
-        return false;
-    if (test->ranks < 2) return err_set(err, "--ranks: expected at least 2 GPUs, found 1");
+static GroupFamily family_of(const Test *test) {
+    return (GroupFamily){.name = "all", .size = test->ranks, .stride = 1, .count = 1};
+}
+
+static bool parse_inner(const CliArgs *args, Test *test, Err *err) {
+    GroupFamily family = family_of(test);
+    test->inner = choose_inner(&test->inputs.fabric, &family, test->first_gpu);
+    if (!cli_is_given(args, "inner")) return true;
+    uint64_t inner = cli_count(args, "inner");
+    test->inner = inner < test->ranks ? (uint32_t)inner : test->ranks;
+    return test->algorithm == ALGORITHM_HIERARCHICAL ||
+           err_set(err, "--inner: expected --algorithm hierarchical with it, found %s",
+                   algorithm_names[test->algorithm]);
+}
+
+static bool find_algorithm(const char *name, Algorithm *out, Err *err) {
+    for (uint32_t i = 0; i < ALGORITHM_COUNT; i++) {
+        if (strcmp(algorithm_names[i], name) != 0) continue;
+        *out = (Algorithm)i;
+        return true;
+    }
+    char quoted[TEXT_QUOTE_MAX];
+    uint32_t near = text_nearest(name, algorithm_names, ALGORITHM_COUNT);
+    if (near == UINT32_MAX)
+        return err_set(err, "--algorithm: expected a name such as ring or auto, found %s",
+                       text_quote(name, quoted));
+    return err_set(err, "--algorithm: unknown %s, did you mean %s?", text_quote(name, quoted),
+                   algorithm_names[near]);
+}
+
+static bool parse_algorithm(const CliArgs *args, Test *test, Err *err) {
+    if (!parse_inner(args, test, err)) return false;
+    if (test->algorithm == ALGORITHM_AUTO) return true;
     if (!collective_has(test->collective, test->algorithm))
         return err_set(err, "--algorithm: there is no %s %s", algorithm_names[test->algorithm],
                        collective_names[test->collective]);
-    return parse_size(args, test, err);
+    return collective_check(shape_of(test), err) || err_prefix(err, "--algorithm");
+}
+
+static bool parse(const CliArgs *args, Test *test, Err *err) {
+    const Fabric *fabric = &test->inputs.fabric;
+    test->collective = (Collective)cli_choice(args, "collective");
+    if (!find_algorithm(cli_text(args, "algorithm"), &test->algorithm, err)) return false;
+    uint32_t live = fabric_live_gpu_count(fabric);
+    test->ranks = live;
+    if (cli_is_given(args, "ranks") && !parse_ranks(cli_text(args, "ranks"), live, test, err))
+        return false;
+    if (test->ranks < 2) return err_set(err, "--ranks: expected at least 2 GPUs, found 1");
+    if (!parse_algorithm(args, test, err)) return false;
+    test->count = cli_count(args, "count");
+    if (test->count == 0) return err_set(err, "--count: expected at least 1 call, found 0");
+    return simulate_network_options(args, &test->network, &test->packet, err) &&
+           (cli_is_given(args, "matrix") ? parse_matrix(args, test, err)
+                                         : parse_size(args, test, err));
 }
 
 // Links as in the data sheet: no efficiency, no software.
@@ -82,18 +155,35 @@ static void make_nominal(Calib *calib) {
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) calib->values[times[i]].value = 0;
 }
 
+// The fastest algorithm, when it was left to the simulator.
+static bool choose(Test *test, Err *err) {
+    if (test->algorithm != ALGORITHM_AUTO) return true;
+    ChooseCase given = {.kind = test->collective,
+                        .bytes = test->total_B,
+                        .family = family_of(test),
+                        .first_gpu = test->first_gpu};
+    test->chooser = choose_open(&test->inputs.fabric, &test->inputs.model, CHOOSE_ALL);
+    test->choice = *choose_times(test->chooser, &given);
+    const ChooseTime *best = &test->choice.times[0];
+    if (best->time_ps < 0) return err_set(err, "%s", best->reason);
+    test->algorithm = best->algorithm;
+    if (best->inner > 0) test->inner = best->inner;
+    return true;
+}
+
 static void build(const Test *test, Schedule *schedule) {
     uint32_t n = test->ranks;
     schedule_init(schedule, collective_names[test->collective], n);
     RoleId role = schedule_add_role(schedule, "all ranks", (RankSet){0, n, n, 1}, 1);
-    GroupId group = schedule_add_group(
-        schedule, &(GroupFamily){.name = "all", .size = n, .stride = 1, .count = 1});
+    GroupFamily family = family_of(test);
+    GroupId group = schedule_add_group(schedule, &family);
     BlockId block = schedule_add_block(schedule, role, "test");
     schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
                                     .op_class = OP_CLASS_OTHER,
                                     .name = collective_names[test->collective],
                                     .comm = {.collective = test->collective,
                                              .algorithm = test->algorithm,
+                                             .inner = shape_of(test).inner,
                                              .group = group,
                                              .bytes = extent_fixed(test->total_B),
                                              .element = 1,
@@ -102,22 +192,65 @@ static void build(const Test *test, Schedule *schedule) {
     schedule_finish(schedule);
 }
 
-static bool run(Test *test, Err *err) {
+static bool run_schedule(const Fabric *fabric, const Test *test, NetworkResult *out,
+                         bool *out_folded, Err *err) {
     Schedule schedule = {0};
+    Timeline timeline = {0};
     StepShape shape = step_shape_decode(1, 1);
     Load load = load_uniform();
     SimOptions options = {.first_gpu = test->first_gpu};
     build(test, &schedule);
-    bool done = sim_run(&test->inputs.fabric, &test->inputs.model, &schedule, &shape, &load,
-                        &options, &test->timeline, err);
+    bool done =
+        sim_run(fabric, &test->inputs.model, &schedule, &shape, &load, &options, &timeline, err);
+    if (done) {
+        *out = (NetworkResult){.time_ps = timeline.end_ps,
+                               .bound_ps = timeline.totals[0].bound_ps,
+                               .fullest = FABRIC_NONE};
+        memcpy(out->links, timeline.links, sizeof out->links);
+        *out_folded = timeline.form == TIMELINE_FOLDED;
+    }
+    timeline_free(&timeline);
     schedule_free(&schedule);
     load_free(&load);
     return done;
 }
 
+// One call; a call begins when the one before has ended, so all take the same.
+static bool run_on(const Fabric *fabric, const Test *test, NetworkResult *out, bool *out_folded,
+                   Err *err) {
+    NetworkRanks ranks = {fabric, test->first_gpu, test->ranks};
+    bool done = false;
+    if (test->matrix.bytes != NULL)
+        done = simulate_network_matrix(&ranks, &test->matrix, test->network, &test->inputs.calib,
+                                       &test->packet, out, err);
+    else if (test->network == NETWORK_PACKET)
+        done = simulate_network_collective(&ranks, shape_of(test), test->total_B, &test->packet,
+                                           out, err);
+    else
+        done = run_schedule(fabric, test, out, out_folded, err);
+    return done && simulate_network_repeat(out, test->count, err);
+}
+
+// The same number of ranks on the machine as built, from the same one on.
+static bool run(Test *test, Err *err) {
+    const Fabric *fabric = &test->inputs.fabric;
+    Fabric whole = fabric_as_built(fabric);
+    NetworkResult built = {0};
+    bool folded = false;
+    if (!run_on(fabric, test, &test->result, &test->folded, err)) return false;
+    if (!fabric_has_faults(fabric)) return true;
+    bool done = run_on(&whole, test, &built, &folded, err);
+    test->built_ps = built.time_ps;
+    return done;
+}
+
+static Time time_per_call_ps(const Test *test) {
+    return test->result.time_ps / (Time)test->count;
+}
+
 static uint64_t algorithm_Bps(const Test *test) {
-    Time end_ps = test->timeline.end_ps;
-    return end_ps > 0 ? wide_mul_div(test->total_B, (uint64_t)PS_PER_SECOND, (uint64_t)end_ps) : 0;
+    Time one_ps = time_per_call_ps(test);
+    return one_ps > 0 ? wide_mul_div(test->total_B, (uint64_t)PS_PER_SECOND, (uint64_t)one_ps) : 0;
 }
 
 static uint64_t bus_Bps(const Test *test) {
@@ -127,8 +260,8 @@ static uint64_t bus_Bps(const Test *test) {
 }
 
 static double bound_ratio(const Test *test) {
-    Time bound_ps = test->timeline.totals[0].bound_ps;
-    return bound_ps > 0 ? (double)test->timeline.end_ps / (double)bound_ps : 0;
+    Time bound_ps = test->result.bound_ps;
+    return bound_ps > 0 ? (double)test->result.time_ps / (double)bound_ps : 0;
 }
 
 // What --size means, in words.
@@ -138,25 +271,116 @@ static const char *size_meaning(Collective collective) {
     case COLLECTIVE_ALL_GATHER: return "received by each rank, its own part included";
     case COLLECTIVE_REDUCE_SCATTER: return "sent by each rank, its own part included";
     case COLLECTIVE_ALL_TO_ALL: return "from each rank to each other one";
+    case COLLECTIVE_BROADCAST: return "sent by the first rank to each other one";
     case COLLECTIVE_COUNT: break;
     }
     return "";
 }
 
-static void show(const Test *test, Text *out) {
-    char a[UNITS_TEXT_MAX], b[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
-    text_addf(out, "machine    %s, GPUs %u to %u of %u\n", test->inputs.topology_name,
-              test->first_gpu, test->first_gpu + test->ranks - 1, test->inputs.fabric.gpu_count);
-    text_addf(out, "collective %s, %s, %" PRIu64 " B %s\n", collective_names[test->collective],
-              algorithm_names[test->algorithm], test->size_B, size_meaning(test->collective));
-    text_addf(out, "time       %s (bound %s, ratio %s)\n",
-              units_format_time(test->timeline.end_ps, a),
-              units_format_time(test->timeline.totals[0].bound_ps, b),
+static void show_bytes(const Test *test, Text *out) {
+    char total[UNITS_TEXT_MAX], sent[UNITS_TEXT_MAX], received[UNITS_TEXT_MAX];
+    const NetworkMatrix *matrix = &test->matrix;
+    text_addf(out, "collective %s, %s, ", collective_names[test->collective],
+              algorithm_names[test->algorithm]);
+    if (matrix->bytes == NULL)
+        text_addf(out, "%" PRIu64 " B %s\n", test->size_B, size_meaning(test->collective));
+    else
+        text_addf(out, "%s by a matrix, at most %s out of a rank and %s into one\n",
+                  units_format_bytes(matrix->total_B, total),
+                  units_format_bytes(matrix->most_sent_B, sent),
+                  units_format_bytes(matrix->most_received_B, received));
+}
+
+static void show_time(const Test *test, Text *out) {
+    char total[UNITS_TEXT_MAX], one[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
+    text_addf(out, "time       %s", units_format_time(test->result.time_ps, total));
+    if (test->count > 1)
+        text_addf(out, " for %" PRIu64 " calls, %s each", test->count,
+                  units_format_time(time_per_call_ps(test), one));
+    text_addf(out, " (bound %s, ratio %s)\n", units_format_time(test->result.bound_ps, total),
               output_number(bound_ratio(test), number));
-    text_addf(out, "bandwidth  algorithm %s, bus %s (nccl-tests, size %" PRIu64 " B)\n\n",
-              units_format_rate(algorithm_Bps(test), a), units_format_rate(bus_Bps(test), b),
-              test->total_B);
-    output_links(&test->timeline, out);
+    if (test->built_ps > 0) {
+        text_add(out, "degraded   ");
+        degrade_show_faults(&test->inputs.topology, out);
+        text_addf(out, "; as built %s, the faults cost %+.1f %%\n",
+                  units_format_time(test->built_ps, one),
+                  100 * ((double)test->result.time_ps / (double)test->built_ps - 1));
+    }
+}
+
+// All algorithms, fastest first; of impossible ones the reason.
+static void show_choice(const Test *test, Text *out) {
+    Table table = {0};
+    char text[UNITS_TEXT_MAX];
+    if (test->choice.count == 0) return;
+    table_column(&table, "algorithm", TABLE_LEFT);
+    table_column(&table, "time", TABLE_RIGHT);
+    table_column(&table, "bound", TABLE_RIGHT);
+    table_column(&table, "", TABLE_LEFT);
+    for (uint32_t i = 0; i < test->choice.count; i++) {
+        const ChooseTime *way = &test->choice.times[i];
+        bool can = way->time_ps >= 0;
+        table_cell(&table, algorithm_names[way->algorithm]);
+        table_cell(&table, can ? units_format_time(way->time_ps, text) : "");
+        table_cell(&table, can ? units_format_time(way->bound_ps, text) : "");
+        table_cell(&table, can ? "" : way->reason);
+    }
+    table_print(&table, out);
+    table_free(&table);
+    text_add(out, "\n");
+}
+
+static void show(const Test *test, Text *out) {
+    char algorithm[UNITS_TEXT_MAX], bus[UNITS_TEXT_MAX];
+    Timeline links = {.end_ps = test->result.time_ps};
+    memcpy(links.links, test->result.links, sizeof links.links);
+    text_addf(out, "machine    %s, GPUs %u to %u of %u\n", test->inputs.topology_name,
+              test->first_gpu, test->first_gpu + test->ranks - 1,
+              fabric_live_gpu_count(&test->inputs.fabric));
+    show_bytes(test, out);
+    if (test->algorithm == ALGORITHM_HIERARCHICAL)
+        text_addf(out, "nodes      %u of %u ranks\n", test->ranks / test->inner, test->inner);
+    show_time(test, out);
+    if (test->matrix.bytes == NULL)
+        text_addf(out, "bandwidth  algorithm %s, bus %s (nccl-tests, size %" PRIu64 " B)\n",
+                  units_format_rate(algorithm_Bps(test), algorithm),
+                  units_format_rate(bus_Bps(test), bus), test->total_B);
+    if (test->network == NETWORK_PACKET)
+        simulate_network_show(&test->inputs.fabric, &test->packet, &test->result, out);
+    text_add(out, "\n");
+    show_choice(test, out);
+    output_links(&links, out);
+}
+
+static void write_bytes(const Test *test, JsonWriter *w) {
+    if (test->matrix.bytes != NULL) {
+        jsonw_u64(w, "total_B", test->matrix.total_B);
+        jsonw_u64(w, "most_sent_B", test->matrix.most_sent_B);
+        jsonw_u64(w, "most_received_B", test->matrix.most_received_B);
+        return;
+    }
+    jsonw_u64(w, "size_B", test->size_B);
+    jsonw_string(w, "size_means", size_meaning(test->collective));
+    jsonw_u64(w, "nccl_tests_size_B", test->total_B);
+}
+
+static void write_choice(const Test *test, JsonWriter *w) {
+    if (test->choice.count == 0) return;
+    jsonw_open_array(w, "algorithms");
+    for (uint32_t i = 0; i < test->choice.count; i++) {
+        const ChooseTime *way = &test->choice.times[i];
+        jsonw_inline_next(w);
+        jsonw_open_object(w, NULL);
+        jsonw_string(w, "algorithm", algorithm_names[way->algorithm]);
+        if (way->time_ps >= 0) {
+            jsonw_i64(w, "time_ps", way->time_ps);
+            jsonw_i64(w, "time_lower_bound_ps", way->bound_ps);
+        } else {
+            jsonw_string(w, "impossible", way->reason);
+        }
+        jsonw_close_object(w);
+    }
+    jsonw_close_array(w);
 }
 
 static void write_json(const Test *test, Text *out) {
@@ -167,16 +391,24 @@ static void write_json(const Test *test, Text *out) {
     jsonw_string(&w, "machine", test->inputs.topology_name);
     jsonw_string(&w, "collective", collective_names[test->collective]);
     jsonw_string(&w, "algorithm", algorithm_names[test->algorithm]);
+    if (test->algorithm == ALGORITHM_HIERARCHICAL) jsonw_u64(&w, "inner", test->inner);
+    write_choice(test, &w);
     jsonw_u64(&w, "first_gpu", test->first_gpu);
     jsonw_u64(&w, "ranks", test->ranks);
-    jsonw_u64(&w, "size_B", test->size_B);
-    jsonw_string(&w, "size_means", size_meaning(test->collective));
-    jsonw_u64(&w, "nccl_tests_size_B", test->total_B);
-    jsonw_i64(&w, "time_ps", test->timeline.end_ps);
-    jsonw_i64(&w, "time_lower_bound_ps", test->timeline.totals[0].bound_ps);
-    jsonw_u64(&w, "algorithm_B_per_s", algorithm_Bps(test));
-    jsonw_u64(&w, "bus_B_per_s", bus_Bps(test));
-    jsonw_bool(&w, "folded", test->timeline.folded);
+    write_bytes(test, &w);
+    jsonw_string(&w, "network", test->network == NETWORK_FLOW ? "flow" : "packet");
+    jsonw_u64(&w, "calls", test->count);
+    jsonw_i64(&w, "time_ps", test->result.time_ps);
+    jsonw_i64(&w, "time_per_call_ps", time_per_call_ps(test));
+    if (test->built_ps > 0) jsonw_i64(&w, "time_as_built_ps", test->built_ps);
+    jsonw_i64(&w, "time_lower_bound_ps", test->result.bound_ps);
+    if (test->matrix.bytes == NULL) {
+        jsonw_u64(&w, "algorithm_B_per_s", algorithm_Bps(test));
+        jsonw_u64(&w, "bus_B_per_s", bus_Bps(test));
+    }
+    if (test->network == NETWORK_PACKET)
+        simulate_network_json(&test->inputs.fabric, &test->packet, &test->result, &w);
+    jsonw_bool(&w, "folded", test->folded);
     jsonw_close_object(&w);
     jsonw_finish(&w);
 }
@@ -184,8 +416,11 @@ static void write_json(const Test *test, Text *out) {
 static bool check_args(const CliArgs *args, Err *err) {
     if (args->operand_count > 0)
         return err_set(err, "simulate: expected a plan or --collective, found both");
-    if (!cli_is_given(args, "topo") || !cli_is_given(args, "size"))
-        return err_set(err, "simulate --collective: expected --topo and --size");
+    bool has_size = cli_is_given(args, "size"), has_matrix = cli_is_given(args, "matrix");
+    if (!cli_is_given(args, "topo") || (!has_size && !has_matrix))
+        return err_set(err, "simulate --collective: expected --topo and --size or --matrix");
+    if (has_size && has_matrix)
+        return err_set(err, "simulate --collective: expected --size or --matrix, found both");
     return true;
 }
 
@@ -196,10 +431,11 @@ int simulate_collective_command(const CliArgs *args) {
     if (!check_args(args, &err) || !inputs_load_machine(args, &test.inputs, &err))
         return output_bad(&err);
     if (cli_is_given(args, "nominal")) make_nominal(&test.inputs.calib);
-    bool done = parse(args, &test, &err) && run(&test, &err);
+    bool done = parse(args, &test, &err) && choose(&test, &err) && run(&test, &err);
     if (done && cli_choice(args, "format") == 0) show(&test, &out);
     if (done && cli_choice(args, "format") == 1) write_json(&test, &out);
-    timeline_free(&test.timeline);
+    mem_free(test.matrix.bytes);
+    choose_close(test.chooser);
     inputs_free(&test.inputs);
     return done ? output_text(&out, OUTPUT_OK) : output_bad(&err);
 }

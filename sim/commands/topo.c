@@ -14,6 +14,7 @@
 #include "model/machine/fabric.h"
 #include "model/machine/fabric_summary.h"
 #include "model/machine/topology.h"
+#include "sim/commands/degrade.h"
 #include "sim/commands/figures.h"
 #include "sim/commands/output.h"
 
@@ -24,7 +25,7 @@ typedef struct Machine {
     DeviceCatalogue catalogue;
     Topology topology;
     Fabric fabric;
-    FabricSummary summary;
+    DegradeMachine degraded; // both sides the same without faults
 } Machine;
 
 static const char *device_name(const VertexClass *class) {
@@ -62,9 +63,10 @@ static void show_head(const Machine *machine, Text *out) {
               "\nshape     ",
               fabric->gpu_count, fabric->domain_size, fabric->node_size);
     describe_shape(fabric, out);
-    if (machine->summary.has_diameter) {
-        text_addf(out, "\ndiameter  %" PRIu32 " links, %s", machine->summary.diameter_hops,
-                  units_format_time(machine->summary.diameter_ps, time));
+    if (fabric_has_faults(fabric)) text_add(out, ", as built");
+    if (machine->degraded.left.has_diameter) {
+        text_addf(out, "\ndiameter  %" PRIu32 " links, %s", machine->degraded.left.diameter_hops,
+                  units_format_time(machine->degraded.left.diameter_ps, time));
     }
     text_add_char(out, '\n');
 }
@@ -109,7 +111,7 @@ static void add_range_cell(Table *table, Range range) {
 }
 
 static void show_classes(const Machine *machine, Text *out) {
-    const FabricSummary *summary = &machine->summary;
+    const FabricSummary *summary = &machine->degraded.left;
     Table table = {0};
     char rate[UNITS_TEXT_MAX];
     table_column(&table, "link class", TABLE_LEFT);
@@ -183,6 +185,7 @@ static void show_devices(const Machine *machine, Text *out) {
 
 static void show_text(const Machine *machine, Text *out) {
     show_head(machine, out);
+    degrade_show_machine(&machine->fabric, &machine->degraded, out);
     text_add_char(out, '\n');
     show_parts(machine, out);
     text_add_char(out, '\n');
@@ -209,7 +212,7 @@ static void put_classes(const Figures *to, const FabricSummary *summary) {
 
 static void put_figures(const Figures *to, const Machine *machine) {
     const Fabric *fabric = &machine->fabric;
-    const FabricSummary *summary = &machine->summary;
+    const FabricSummary *summary = &machine->degraded.left;
     for (uint32_t k = 0; k < PART_KIND_COUNT; k++) {
         if (summary->count[k] == 0) continue;
         figures_put_named(to, topology_kind_names[k], "_count", summary->count[k]);
@@ -219,6 +222,7 @@ static void put_figures(const Figures *to, const Machine *machine) {
     }
     figures_put(to, "domain_gpus", fabric->domain_size);
     figures_put(to, "node_gpus", fabric->node_size);
+    degrade_put_machine(to, fabric, &machine->degraded);
     put_classes(to, summary);
     if (summary->has_bisection) figures_put(to, "bisection_Bps", summary->bisection_Bps);
     if (!summary->has_diameter) return;
@@ -268,6 +272,22 @@ static void write_link(JsonWriter *w, const Topology *topology, const Template *
     jsonw_close_object(w);
 }
 
+static void write_faults(JsonWriter *w, const Topology *topology) {
+    if (topology->fault_count == 0) return;
+    jsonw_open_array(w, "faults");
+    for (uint32_t i = 0; i < topology->fault_count; i++) {
+        Text text = {0};
+        fault_write(&topology->faults[i], &text);
+        jsonw_inline_next(w);
+        jsonw_open_object(w, NULL);
+        jsonw_string(w, "fault", text_string(&text));
+        jsonw_string(w, "source", topology->faults[i].source);
+        jsonw_close_object(w);
+        text_free(&text);
+    }
+    jsonw_close_array(w);
+}
+
 static void write_links(JsonWriter *w, const Topology *topology) {
     jsonw_open_array(w, "links");
     for (uint32_t i = 0; i < topology->template_count; i++) {
@@ -295,21 +315,24 @@ static void show_json(const Machine *machine, Text *out) {
     put_figures(&(Figures){.json = &w}, machine);
     write_parts(&w, &machine->fabric);
     write_links(&w, &machine->topology);
+    write_faults(&w, &machine->topology);
     jsonw_close_object(&w);
     jsonw_finish(&w);
 }
 
-static bool load(const char *name, Machine *machine, Err *err) {
-    return device_load(&machine->catalogue, err) && topology_load(name, &machine->topology, err) &&
+static bool load(const CliArgs *args, Machine *machine, Err *err) {
+    return device_load(&machine->catalogue, err) &&
+           topology_load(args->operands[0], &machine->topology, err) &&
+           degrade_topology(args, &machine->topology, err) &&
            fabric_build(&machine->topology, &machine->catalogue, &machine->fabric, err) &&
-           fabric_summary_make(&machine->fabric, &machine->summary, err);
+           degrade_measure(&machine->fabric, &machine->degraded, err);
 }
 
 int topo_command(const CliArgs *args) {
     Machine machine = {0};
     Err err = {0};
     Text out = {0};
-    bool good = load(args->operands[0], &machine, &err);
+    bool good = load(args, &machine, &err);
     if (good) {
         static void (*const show[])(const Machine *, Text *) = {show_text, show_json, show_csv};
         show[cli_choice(args, "format")](&machine, &out);

@@ -17,6 +17,7 @@
 
 #include "model/base/num.h"
 #include "model/base/wide.h"
+#include "model/plan/load_classes.h"
 #include "model/plan/lower.h"
 
 #define SAMPLES 4     // full chunks simulated at most: ends and thirds; the rest is interpolated
@@ -41,8 +42,13 @@ typedef struct Run {
     const EvaluateInput *input;
     const Pool *pool;
     Evaluation *evaluation; // collects events, digests and kept phases
-    Schedule schedule;      // of the phase at hand
-    uint32_t lag;           // passes from one to the next of the same micro-batch
+    Chooser *chooser;
+    Load load;
+    Schedule schedule; // of the phase at hand
+    bool is_chosen;    // its algorithms
+    ChooseLog choices;
+    uint32_t lag;             // passes from one to the next of the same micro-batch
+    double transfer, exposed; // of communication in the phase at hand, picoseconds of all ranks
 } Run;
 
 static double larger(double a, double b) {
@@ -69,7 +75,7 @@ static void bound_step(const Run *run, const Timeline *timeline, StepTime *step)
     for (uint32_t stage = 0; stage < run->pool->pp; stage++) {
         double longest = 0;
         for (uint32_t member = 0; member < timeline->member_count; member++) {
-            RoleId id = timeline_role(timeline, &run->schedule, member);
+            RoleId id = timeline_role(timeline, member);
             const Role *role = &run->schedule.roles[id];
             if (role->ranks.first / stage_ranks % run->pool->pp != stage) continue;
             longest = larger(longest, member_bound(timeline, &run->schedule, member, role));
@@ -107,6 +113,27 @@ static void read_step(const Run *run, const Timeline *timeline, StepTime *step) 
     bound_step(run, timeline, step);
 }
 
+static void add_overlap(Run *run, const Timeline *timeline) {
+    for (uint32_t member = 0; member < timeline->member_count; member++) {
+        double ranks = timeline->members[member].ranks;
+        for (OpId op = 0; op < timeline->op_count; op++) {
+            const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
+            if (!schedule_op_is_comm(run->schedule.ops[op].kind)) continue;
+            run->transfer += ranks * (double)total->transfer_ps;
+            run->exposed += ranks * (double)total->exposed_ps;
+        }
+    }
+}
+
+// The algorithms of a phase are those that are fastest for its first step.
+static void choose_algorithms(Run *run, const StepShape *shape) {
+    ChooseLog *log = run->input->keep_phases ? &run->choices : NULL;
+    if (run->is_chosen) return;
+    choose_schedule(run->chooser, run->input->arch, run->pool->first_gpu, shape, &run->schedule,
+                    log);
+    run->is_chosen = true;
+}
+
 // Simulates the schedule of the run for a shape. With `keep`, the timeline stays there.
 static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep, StepTime *step,
                           Err *err) {
@@ -114,13 +141,13 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
     SimOptions options = {.form = input->form,
                           .first_gpu = run->pool->first_gpu,
                           .keep_spans = keep != NULL && input->keep_spans};
-    Load load = load_uniform();
     Timeline timeline = {0};
-    bool done = sim_run(input->fabric, input->model, &run->schedule, shape, &load, &options,
+    choose_algorithms(run, shape);
+    bool done = sim_run(input->fabric, input->model, &run->schedule, shape, &run->load, &options,
                         &timeline, err);
-    load_free(&load);
     if (!done) return false;
     read_step(run, &timeline, step);
+    add_overlap(run, &timeline);
     run->evaluation->events += timeline.events;
     run->evaluation->timelines = hash_u64(run->evaluation->timelines, timeline_digest(&timeline));
     if (keep != NULL) {
@@ -283,24 +310,54 @@ static void add_up(const EvaluateInput *input, const Pool *pool, uint64_t sequen
 
 // The schedule goes to the kept phase, or is freed.
 static void end_phase(Run *run, EvaluatePhase *phase) {
-    if (run->input->keep_phases)
+    if (run->input->keep_phases) {
         phase->schedule = run->schedule;
-    else
+        phase->choices = run->choices;
+    } else {
         schedule_free(&run->schedule);
+    }
     run->schedule = (Schedule){0};
+    run->choices = (ChooseLog){0};
+    run->is_chosen = false;
+    run->transfer = run->exposed = 0;
+}
+
+static double overlap_of(const Run *run) {
+    return run->transfer > 0 ? 1 - run->exposed / run->transfer : 0;
+}
+
+// The load as it is simulated: borrowed, or with its ranks in classes.
+static bool open_load(const EvaluateInput *input, const Pool *pool, Load *out, Err *err) {
+    double error; // of the hottest rank: rounding alone
+    *out = load_uniform();
+    if (input->load == NULL || input->load->kind == LOAD_UNIFORM) return true;
+    *out = *input->load;
+    out->arena = (Arena){0};
+    if (input->load_classes == 0 || pool->ep == 1) return true;
+    return load_classes_reduce(input->load, pool->ep, input->load_classes, out, &error, err);
 }
 
 bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
                    Evaluation *out, Err *err) {
     Evaluation evaluation = {.timelines = HASH_START};
     const Pool *pool = &plan->pools[0];
-    Run run = {.input = input, .pool = pool, .evaluation = &evaluation};
-    bool done = evaluate_prefill(&run, plan, sequences * pool->micro_batches, err);
+    Chooser *own =
+        input->chooser == NULL ? choose_open(input->fabric, input->model, CHOOSE_REGULAR) : NULL;
+    Run run = {.input = input,
+               .pool = pool,
+               .evaluation = &evaluation,
+               .chooser = own != NULL ? own : input->chooser};
+    bool done = open_load(input, pool, &run.load, err) &&
+                evaluate_prefill(&run, plan, sequences * pool->micro_batches, err);
+    evaluation.prefill_overlap = overlap_of(&run);
     end_phase(&run, &evaluation.prefill_phase);
     if (done) {
         done = evaluate_decode(&run, plan, sequences, err);
+        evaluation.decode_overlap = overlap_of(&run);
         end_phase(&run, &evaluation.decode_phase);
     }
+    load_free(&run.load);
+    choose_close(own);
     if (!done) {
         evaluate_free(&evaluation);
         return false;
@@ -313,6 +370,7 @@ bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequen
 static void free_phase(EvaluatePhase *phase) {
     schedule_free(&phase->schedule);
     timeline_free(&phase->timeline);
+    choose_log_free(&phase->choices);
 }
 
 void evaluate_free(Evaluation *evaluation) {

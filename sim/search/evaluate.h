@@ -17,6 +17,7 @@
 #include "model/plan/scenario.h"
 #include "model/plan/schedule.h"
 #include "model/report/timeline.h"
+#include "sim/search/choose.h"
 #include "sim/sim.h"
 
 // What time goes to: the constants of the price model, then idle time and the latency of wires.
@@ -32,6 +33,7 @@ typedef struct EvaluatePhase {
     Schedule schedule;
     StepShape shape;
     Timeline timeline;
+    ChooseLog choices; // algorithms that the plan left to simulation
 } EvaluatePhase;
 
 typedef struct Evaluation {
@@ -48,13 +50,15 @@ typedef struct Evaluation {
     double tok_s_per_gpu; // of all GPUs of the machine, idle ones too: what ranks plans
     double tok_s_per_user; // 1 / tpot
     double usd_per_mtok;   // price of a million output tokens; 0 when the price of a GPU is unknown
-    EvaluateParts prefill, decode; // prefill_ps and tpot_ps by what governs them
-    EvaluateParts cycle;           // prefill + (osl - 1) x decode
-    uint32_t bottleneck;           // part with the largest share of the cycle
-    Provenance confidence;         // weakest among the constants that carry time in the cycle
-    uint64_t events;               // of the simulator, all runs together
-    Digest timelines;              // of all runs, in order
-    EvaluatePhase prefill_phase;   // when kept: the last full chunk of the prompt
+    EvaluateParts prefill, decode;          // prefill_ps and tpot_ps by what governs them
+    EvaluateParts cycle;                    // prefill + (osl - 1) x decode
+    double prefill_overlap, decode_overlap; // of the time in which communication moves, over all
+                                            // ranks, the part that lies beside computing; 0: none
+    uint32_t bottleneck;                    // part with the largest share of the cycle
+    Provenance confidence;       // weakest among the constants that carry time in the cycle
+    uint64_t events;             // of the simulator, all runs together
+    Digest timelines;            // of all runs, in order
+    EvaluatePhase prefill_phase; // when kept: the last full chunk of the prompt
     EvaluatePhase decode_phase;
 } Evaluation;
 
@@ -64,6 +68,9 @@ typedef struct EvaluateInput {
     const PriceModel *model;
     const Scenario *scenario;
     SimForm form;
+    const Load *load;      // of experts; NULL: uniform
+    uint32_t load_classes; // different ranks, as load_classes_reduce makes them; 0: as they are
+    Chooser *chooser;      // remembers algorithms from plan to plan; NULL: each plan has its own
     bool keep_phases, keep_spans;
 } EvaluateInput;
 

@@ -34,7 +34,9 @@ static int compare_plans(const Plan *left, const Plan *right) {
                                    {a->moe_tp, b->moe_tp},
                                    {a->replicas, b->replicas},
                                    {a->moe_comm, b->moe_comm},
-                                   {a->micro_batches, b->micro_batches}};
+                                   {a->micro_batches, b->micro_batches},
+                                   {a->prefill_overlap, b->prefill_overlap},
+                                   {a->decode_overlap, b->decode_overlap}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int order = compare_numbers(numbers[i][0], numbers[i][1]);
         if (order != 0) return order;
@@ -97,8 +99,10 @@ static void add_row(Ranking *ranking, const Candidate *candidate, const Evaluati
 }
 
 // `figures` gets tok/s/GPU of each plan that was simulated.
-static void simulate_all(const EvaluateInput *input, Ranking *ranking, double *figures) {
+static void simulate_all(const EvaluateInput *given, Ranking *ranking, double *figures) {
     Progress progress;
+    EvaluateInput remembering = *given, *input = &remembering;
+    input->chooser = choose_open(given->fabric, given->model, CHOOSE_REGULAR);
     progress_start(&progress, "simulating plans", ranking->space.candidate_count);
     for (uint32_t i = 0; i < ranking->space.candidate_count; i++) {
         Candidate candidate = ranking->space.candidates[i];
@@ -117,6 +121,7 @@ static void simulate_all(const EvaluateInput *input, Ranking *ranking, double *f
         progress_step(&progress, i + 1);
     }
     progress_end(&progress);
+    choose_close(input->chooser);
 }
 
 static double median(double *figures, uint32_t count) {

@@ -12,6 +12,10 @@
 #include "sim/search/space_fit.h"
 #include "sim/search/space_place.h"
 
+// Tokens of a decode step from which on it is cut in two: vLLM's default of
+// --dbo-decode-token-threshold.
+#define DECODE_HALVES_FROM 32
+
 const char *const space_ledger_names[LEDGER_KIND_COUNT] = {
 #define X(name, text) text,
     LEDGER_LIST(X)
@@ -139,7 +143,7 @@ static bool keep_fit(Search *search, const Plan *plan, const char *reason, const
 }
 
 // What is cheap comes first; what cannot be priced is named only of plans that would fit.
-static void consider(Search *search, const Plan *plan) {
+static bool consider(Search *search, const Plan *plan) {
     const Pool *pool = &plan->pools[0];
     Err text = {0};
     MemoryUse use;
@@ -148,13 +152,27 @@ static void consider(Search *search, const Plan *plan) {
                       .scenario = search->scenario,
                       .sequences = space_sequences(pool, search->scenario->concurrency)};
     search->space->considered++;
-    if (keep_legal(search, plan) &&
-        keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
-        keep_fit(search, plan, space_fit_alone(&input, plan, &use, &text), &use, &text) &&
-        keep_place(search, plan, space_place_gap(search->fabric, search->arch, pool, &text),
-                   &text) &&
-        keep_fit(search, plan, space_fit_full(&input, plan, &use, &text), &use, &text))
-        keep(search, plan, &use, input.sequences);
+    bool good = keep_legal(search, plan) &&
+                keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
+                keep_fit(search, plan, space_fit_alone(&input, plan, &use, &text), &use, &text) &&
+                keep_place(search, plan, space_place_gap(search->fabric, search->arch, pool, &text),
+                           &text) &&
+                keep_fit(search, plan, space_fit_full(&input, plan, &use, &text), &use, &text);
+    if (good) keep(search, plan, &use, input.sequences);
+    return good;
+}
+
+// Two batches of a plan that is a candidate itself: in prefill, and in decode too where its step
+// has as many tokens as vLLM asks for.
+static void consider_two_batch(Search *search, const Plan *plan) {
+    Plan halves = *plan;
+    Pool *pool = &halves.pools[0];
+    if (search->scenario->isl == 1) return;
+    pool->prefill_overlap = OVERLAP_TWO_BATCH;
+    consider(search, &halves);
+    if (space_sequences(pool, search->scenario->concurrency) < DECODE_HALVES_FROM) return;
+    pool->decode_overlap = OVERLAP_TWO_BATCH;
+    consider(search, &halves);
 }
 
 // ---- Enumeration.
@@ -198,14 +216,14 @@ static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t d
                .ep = 1,
                .moe_tp = tp * dp,
                .cp = 1,
-               .replicas = search->fabric->gpu_count / (tp * pp * dp),
+               .replicas = fabric_live_gpu_count(search->fabric) / (tp * pp * dp),
                .placement = PLACEMENT_LINEAR,
                .micro_batches = pp,
                .moe_comm = dp == 1 || !has_experts(search->arch) ? MOE_COMM_NONE : MOE_COMM_GATHER,
-               .all_reduce = ALGORITHM_DIRECT,
-               .all_to_all = ALGORITHM_DIRECT,
-               .all_gather = ALGORITHM_DIRECT,
-               .reduce_scatter = ALGORITHM_DIRECT,
+               .all_reduce = ALGORITHM_AUTO,
+               .all_to_all = ALGORITHM_AUTO,
+               .all_gather = ALGORITHM_AUTO,
+               .reduce_scatter = ALGORITHM_AUTO,
                .kv_format = search->scenario->kv_format,
                .activation_format = search->arch->dtype,
                .dispatch_format = dispatch_format(search->arch)};
@@ -218,7 +236,9 @@ static void consider_comms(Search *search, Plan *plan) {
     MoeComm last = pool->moe_comm;
     if (last == MOE_COMM_GATHER && pool->ep > 1) {
         pool->moe_comm = MOE_COMM_ALL_TO_ALL;
-        consider(search, plan);
+        pool->prefill_sms = search->device->comm_units;
+        if (consider(search, plan)) consider_two_batch(search, plan);
+        pool->prefill_sms = 0;
     }
     pool->moe_comm = last;
     consider(search, plan);
@@ -246,7 +266,7 @@ static void skip_experts(Search *search, const Plan *plan, PlaceFault fault, con
 }
 
 static void consider_widths(Search *search, uint32_t tp, uint32_t pp) {
-    for (uint32_t dp = search->fabric->gpu_count / (tp * pp); dp > 0; dp--) {
+    for (uint32_t dp = fabric_live_gpu_count(search->fabric) / (tp * pp); dp > 0; dp--) {
         Err text = {0};
         Plan plan = make_plan(search, tp, pp, dp);
         PlaceFault fault = space_place_untried(search->fabric, search->arch, &plan.pools[0], &text);
@@ -281,7 +301,7 @@ bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenari
                  Err *err) {
     Space space = {0};
     Search search = {.fabric = fabric, .arch = arch, .scenario = scenario, .space = &space};
-    uint32_t gpus = fabric->gpu_count;
+    uint32_t gpus = fabric_live_gpu_count(fabric);
     if (!find_device(fabric, &search.device, err)) return false;
     search.divisors = count_divisors(gpus);
     for (uint32_t tp = 1; tp <= gpus; tp++) {

@@ -65,7 +65,9 @@ typedef struct Space {
 // PP: powers of two; any depth for one replica with stages of whole scale-up domains. DP: the
 // widest for each number of replicas, powers of two, and those whose stages are whole domains, cut
 // a domain evenly, or divide the experts. EP: divisors of a stage's ranks; the rest is MoE-TP.
-// Checks structure (plan_legal), placement (space_place.h) and memory (weights, cache of the
+// Overlap: as plans are by default, and two batches in prefill, or in both phases, of plans that
+// reach experts by all-to-all and are candidates; their kernels take the SMs that the catalogue
+// says. Checks structure (plan_legal), placement (space_place.h) and memory (weights, cache of the
 // scenario's concurrency, buffers of the lowered schedules). Fails when the memory of the GPUs is
 // not known.
 bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,

@@ -21,7 +21,7 @@ uint32_t space_place_domain(const Fabric *fabric) {
 // Whether every run of `ranks` ranks from a multiple of `ranks` lies in one domain.
 static bool is_inside(const Fabric *fabric, uint32_t ranks) {
     uint32_t domain = space_place_domain(fabric);
-    return ranks <= domain && (domain >= fabric->gpu_count || domain % ranks == 0);
+    return ranks <= domain && (domain >= fabric_live_gpu_count(fabric) || domain % ranks == 0);
 }
 
 static double over(uint32_t ranks, uint32_t bound) {
@@ -31,7 +31,7 @@ static double over(uint32_t ranks, uint32_t bound) {
 // ---- What is tried.
 
 static PlaceFault check_idle(const Fabric *fabric, const Pool *pool, Err *text) {
-    uint32_t gpus = fabric->gpu_count, idle = gpus - pool_ranks(pool);
+    uint32_t gpus = fabric_live_gpu_count(fabric), idle = gpus - pool_ranks(pool);
     if (idle <= gpus / IDLE_PART) return placed;
     err_set(text, "leaves %" PRIu32 " of %" PRIu32 " GPUs idle", idle, gpus);
     return (PlaceFault){LEDGER_SKIPPED, "more than a quarter of the machine is idle",
@@ -61,7 +61,7 @@ static bool divides_experts(const Arch *arch, uint32_t ranks) {
 
 static PlaceFault check_width(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text) {
     uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
-    uint32_t widest = fabric->gpu_count / (pool->tp * pool->pp) / pool->replicas;
+    uint32_t widest = fabric_live_gpu_count(fabric) / (pool->tp * pool->pp) / pool->replicas;
     if (pool->dp == widest || ranks % domain == 0 || domain % ranks == 0) return placed;
     if (space_place_is_power_of_two(pool->dp) || divides_experts(arch, ranks)) return placed;
     err_set(text,

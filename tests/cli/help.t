@@ -11,6 +11,7 @@ $ moesim help
 >   explain     say where the time and the memory of a saved plan go
 >   topo        check and summarise a machine
 >   model       check and summarise a model's config.json
+>   load        make or summarise a load: which experts tokens go to
 >   run         run a plan for real (starts moesim-run)
 >   view        look at a machine and a timeline (moesim-view, not part of this build)
 >   help        list the commands, or explain one
@@ -34,18 +35,28 @@ $ moesim help simulate
 > bandwidths as nccl-tests defines them.
 >
 > options:
->       --phase decode|prefill                                        which phase --trace and --schedule write (default decode)
->       --trace FILE                                                  write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
->       --schedule FILE                                               write the schedule that was simulated, for moesim-run (- for stdout)
->       --form auto|folded|expanded                                   one member for ranks of equal work, or one for every rank (default auto)
->   -f, --format table|json                                           how to print the result (default table)
->       --collective all-reduce|all-gather|reduce-scatter|all-to-all  simulate this collective instead of a plan
->   -t, --topo MACHINE                                                with --collective: on this machine
->       --size SIZE                                                   with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one
->       --ranks FIRST-LAST                                            with --collective: these GPUs (default all)
->       --algorithm direct|ring|one-shot|pairwise                     with --collective: how it is done (default direct)
->       --calibration FILE                                            with --collective: constants of the price model
->       --nominal                                                     with --collective: links at their nominal rates, no software time
+>       --phase decode|prefill                                                  which phase --trace and --schedule write (default decode)
+>       --trace FILE                                                            write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
+>       --schedule FILE                                                         write the schedule that was simulated, for moesim-run (- for stdout)
+>       --form auto|folded|refined|expanded                                     one member for all ranks of a role, for ranks that are alike, or for every rank (default auto)
+>       --load LOAD                                                             which experts tokens go to: uniform (as without), zipf:S, lognormal:SIGMA or a file of "moesim load"
+>   -f, --format table|json                                                     how to print the result (default table)
+>       --collective all-reduce|all-gather|reduce-scatter|all-to-all|broadcast  simulate this collective instead of a plan
+>   -t, --topo MACHINE                                                          with --collective: on this machine
+>       --degrade FAULTS                                                        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
+>       --size SIZE                                                             with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one
+>       --ranks FIRST-LAST                                                      with --collective: these GPUs (default all)
+>       --algorithm NAME                                                        with --collective: direct, ring, one-shot, pairwise, tree, pipelined-tree, in-switch, hierarchical, or auto, which compares all and takes the fastest (default direct)
+>       --inner N                                                               with --algorithm hierarchical: ranks of a node (default: of a scale-up domain)
+>       --calibration FILE                                                      with --collective: constants of the price model
+>       --nominal                                                               with --collective: links at their nominal rates, no software time
+>       --matrix FILE                                                           with --collective all-to-all: bytes or sizes from each rank (row) to each one (column)
+>       --count N                                                               with --collective: that many calls in a row (default 1)
+>       --network flow|packet                                                   with --collective: links shared by flows, or by packets with credits and finite buffers (default flow)
+>       --mtu SIZE                                                              of packets: payload (default 4096B)
+>       --buffer SIZE                                                           of packets: room behind each link (default twice what its latency needs)
+>       --route stripe|hash|adaptive                                            of packets: dealt over all paths, one path for each pair, or to the emptiest output (default stripe)
+>       --seed N                                                                of packets: which paths (default 1)
 
 $ moesim explain --help
 > usage: moesim explain [OPTION]... PLAN
@@ -59,6 +70,7 @@ $ moesim explain --help
 >
 > options:
 >       --phase decode|prefill  which phase to explain (default decode)
+>       --degrade FAULTS        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
 
 $ moesim version
 > moesim 0.1.0
@@ -75,12 +87,34 @@ $ moesim completion | bash -n
 
 # What completion offers for a MACHINE, asked of the program when it is needed.
 $ moesim completion MACHINE
+> a100-pcie
+> cloudmatrix384
+> dgx1-v100
+> dgx2
+> gb200-nvl4
+> gb300-nvl72
+> hgx-a100
 > hgx-b200
+> hgx-b300
 > hgx-h100
 > hgx-h100-cluster
+> hgx-h20
 > hgx-h200
+> hgx-h800
+> hgx-rubin
+> mi250x
+> mi300a
+> mi300x
+> mi325x
+> mi355x
 > nvl72
 > nvl72-cluster
+> redstone-a100
+> redstone-h100
+> rtx-pro-6000
+> tpu-v5p
+> tpu-v5p-cube
+> vr-nvl72
 
 $ moesim completion FILE
 ! moesim: completion: expected MACHINE, SCENARIO or MODEL, found "FILE"
@@ -94,12 +128,26 @@ $ moesim help topo
 > Reads a topology file, a shipped name or a one-line string, and prints counts,
 > bandwidth out of a GPU by class of link, bisection and diameter. The strings are
 > ring:N,RATE, switch:N,RATE and mesh:N,RATE (N GPUs on links of RATE in each
-> direction, such as switch:8,450GB/s), nvl72:N (N racks) and hgx-h100:N (N
-> nodes). After a comma follow latency=TIME (of a link of ring, switch or mesh;
-> 500 ns by default) and device=NAME (of every GPU; H100 SXM by default in ring,
-> switch and mesh).
+> direction, such as switch:8,450GB/s); torus:4x4x4,RATE;
+> dragonfly:p=2,a=4,h=2,RATE (a*h+1 groups of a routers with p GPUs and h
+> channels); fattree:k=8,RATE (k^3/4 GPUs);
+> leafspine:nodes=32,gpus=8,nic=RATE,nvlink=RATE,leaf=16,oversubscription=2
+> (leaves of 16 NICs; ports=N to refuse larger switches); superpod-h100:Nsu,
+> superpod-b200:Nsu, superpod-b300:Nsu, superpod-b300-xdr:Nsu and
+> superpod-rubin:Nsu (N units; nodes=N of a unit); nvl72:N, gb300-nvl72:N and
+> vr-nvl72:N (N racks under a non-blocking tree) and hgx-h100:N (N nodes). After a
+> comma follow latency=TIME (of a link of those with rates; 500 ns by default in
+> ring, switch and mesh) and device=NAME (of every GPU; H100 SXM by default in
+> those with rates, TPU v5p in torus). --degrade takes faults separated by commas:
+> PART:LEFT, or FROM>TO:LEFT for the links between two parts. Parts are named from
+> the root of the machine, as in its file: tray[0].gpu[1], nvswitch[*]; a name
+> that ends at a template stands for all parts inside. LEFT is down, a share such
+> as 50% or 17/18, a rate such as 25GB/s (the most that each link keeps in each
+> direction) or cables-N (N cables of each link are down). A slow part has slow
+> links. Quote it, because shells expand brackets, * and >.
 >
 > options:
+>       --degrade FAULTS         parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
 >   -f, --format table|json|csv  how to print the result (default table)
 
 # Commands that are programs beside this one; everything after the word is theirs.

@@ -13,7 +13,7 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 
 
 # figures move with the constants and are checked elsewhere
 $ sed -n '/^best/,$p' table | sed -E 's/^best: .* on 4 of 4 GPUs: [0-9]+ (.*), [0-9.]+x (.*); .*/best: PLAN on 4 of 4 GPUs: N \1, Nx \2; .../; s/ +/ /g; s/^1 TP.*/1 .../'
-> best: PLAN on 4 of 4 GPUs: N tok/s/GPU, Nx the median of 22 simulated plans; ...
+> best: PLAN on 4 of 4 GPUs: N tok/s/GPU, Nx the median of 26 simulated plans; ...
 >
 > # plan GPUs tok/s/GPU $/Mtok tok/s/user TTFT bound TPOT bound headroom bottleneck confidence tie
 > 1 ...
@@ -36,7 +36,7 @@ $ sed -n '/^best/,$p' table | sed -E 's/^best: .* on 4 of 4 GPUs: [0-9]+ (.*), [
 >  1 not searched: pp is no power of two (tried for one replica of whole domains only)
 >  TP1 PP3 DP1 EP1 x1: pp 3 with stages of 1 ranks, no whole scale-up domains of 4 GPUs
 >
-> 30 plans considered, 22 simulated, 22 feasible, 1 shown
+> 34 plans considered, 26 simulated, 26 feasible, 1 shown
 
 # a full machine is not told how full it is; what was given comes back as it was given
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 128 --concurrency 1k --top 1 --price 2.5 --max-ttft 100s >full; grep -E '^(limits|price|[0-9]+ requests)' full
@@ -55,7 +55,7 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 1
 > 3
 
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format json --top 1 >one.json; grep -oE '"[A-Za-z_]+":' one.json | sort -u | paste -sd ' '
-> "assume": "bottleneck": "buffers": "calibration": "concurrency_requests": "confidence": "device": "device_catalogue_digest": "digest": "dp": "ep": "gpu_product": "gpus": "inputs": "isl_tok": "kind": "kv_format": "ledger": "machine": "median_output_tok_per_s_per_gpu": "memory_B": "memory_fraction": "micro_batches": "model": "moe_comm": "moe_tp": "moesim": "name": "nearest_miss": "nearest_plan": "note": "origins": "osl_tok": "output_tok_per_s": "output_tok_per_s_per_gpu": "output_tok_per_s_per_user": "plan": "plan_digest": "plans": "plans_considered": "plans_feasible": "plans_simulated": "plans_tied_with_best": "pp": "prefill_chunk_tok": "prefill_of_cycle_parts_s": "prefill_of_cycle_s": "price_usd_per_gpu_hour": "rank": "ratio_to_best_high": "ratio_to_best_low": "reason": "replicas": "requests_in_flight": "sequences_per_rank_and_micro_batch": "ties_with_best": "timelines_digest": "total": "tp": "tpot_limit_s": "tpot_lower_bound_s": "tpot_parts_s": "tpot_s": "ttft_limit_s": "ttft_lower_bound_s": "ttft_s": "usable": "usd_per_million_output_tok": "version": "weights": "workload":
+> "assume": "bottleneck": "buffers": "calibration": "concurrency_requests": "confidence": "decode_overlap": "decode_overlap_ratio": "device": "device_catalogue_digest": "digest": "dp": "ep": "gpu_product": "gpus": "inputs": "isl_tok": "kind": "kv_format": "ledger": "machine": "median_output_tok_per_s_per_gpu": "memory_B": "memory_fraction": "micro_batches": "model": "moe_comm": "moe_tp": "moesim": "name": "nearest_miss": "nearest_plan": "note": "origins": "osl_tok": "output_tok_per_s": "output_tok_per_s_per_gpu": "output_tok_per_s_per_user": "plan": "plan_digest": "plans": "plans_considered": "plans_feasible": "plans_simulated": "plans_tied_with_best": "pp": "prefill_chunk_tok": "prefill_of_cycle_parts_s": "prefill_of_cycle_s": "prefill_overlap": "prefill_overlap_ratio": "price_usd_per_gpu_hour": "rank": "ratio_to_best_high": "ratio_to_best_low": "reason": "replicas": "requests_in_flight": "sequences_per_rank_and_micro_batch": "ties_with_best": "timelines_digest": "total": "tp": "tpot_limit_s": "tpot_lower_bound_s": "tpot_parts_s": "tpot_s": "ttft_limit_s": "ttft_lower_bound_s": "ttft_s": "usable": "usd_per_million_output_tok": "version": "weights": "workload":
 
 $ grep -E '"(digest|version|moesim|gpus|concurrency_requests|ttft_limit_s|isl_tok)"' one.json | sed -E 's/"[0-9a-f]{16}"/"DIGEST"/'
 >   "moesim": "ranking",
@@ -100,7 +100,7 @@ $ moesim simulate plans/plan-001.json --format json | grep -E '"(moesim|reproduc
 >     "form": "folded",
 >   "reproduced": true
 
-$ for form in folded expanded; do moesim simulate plans/plan-001.json --form $form --format json | sed '/"form"/d' >$form.json; done; cmp folded.json expanded.json
+$ for form in folded refined expanded; do moesim simulate plans/plan-001.json --form $form --format json | sed '/"form"/d' >$form.json; done; cmp folded.json expanded.json; cmp refined.json expanded.json
 
 $ moesim simulate plans/plan-001.json | sed -E 's/[0-9][0-9.]*/N/g; s/ +/ /g; /^(plan|nvlink)/d'
 > TTFT N ms (bound N ms)

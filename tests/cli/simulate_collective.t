@@ -11,7 +11,10 @@ $ moesim simulate --topo switch:72,450GB/s,latency=250ns --collective all-to-all
 >   "size_B": 1048576,
 >   "size_means": "from each rank to each other one",
 >   "nccl_tests_size_B": 75497472,
+>   "network": "flow",
+>   "calls": 1,
 >   "time_ps": 165941992,
+>   "time_per_call_ps": 165941992,
 >   "time_lower_bound_ps": 165941991,
 >   "algorithm_B_per_s": 454963033106,
 >   "bus_B_per_s": 448644102090,
@@ -45,7 +48,7 @@ $ moesim simulate plan.json --topo hgx-h100 --collective all-gather --size 1MB
 ? 2
 
 $ moesim simulate --topo hgx-h100 --collective all-gather
-! moesim: simulate --collective: expected --topo and --size
+! moesim: simulate --collective: expected --topo and --size or --matrix
 ? 2
 
 $ moesim simulate --topo hgx-h100 --collective all-gather --size 10

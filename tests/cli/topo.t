@@ -120,7 +120,7 @@ $ moesim topo ring:4,450GB/s --format json
 >   "name": "ring:4,450GB/s",
 >   "source": "",
 >   "digest": "9b0128ddd3c4bc00",
->   "devices_digest": "08f5d40d225fb56c",
+>   "devices_digest": "b29a6c8939d3c983",
 >   "uniform": false,
 >   "shape": [4],
 >   "gpu_count": 4,
@@ -168,3 +168,43 @@ $ moesim topo mixed.json
 > device        confidence  source                                                                                     note
 > A100 SXM 80G  A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
 > H100 SXM      A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
+
+# 16 units of a B200 SuperPOD: 128 leaves, 128 spines, 64 cores and 4096 cables in each tier, as published. 512 nodes have
+# 8 x 2 x 9 NVLinks each, and half of 4096 GPUs send 50 GB/s each.
+$ moesim topo superpod-b200:16su | grep -E '^(gpus|shape|diameter|unit.leaf|unit.spine|cores|nvlink|ib |all)'
+> gpus      4096, scale-up domain of 8, node of 8
+> shape     16 x 32 x 8, pairs alike that differ in the same digits
+> diameter  10 links, 2.45 us
+> unit.leaf           switch       QM9700        128
+> unit.spine          switch       QM9700        128
+> cores.core          switch       QM9700         64
+> nvlink       73728      900 GB/s
+> ib           12288     50.0 GB/s   102 TB/s
+> all                                102 TB/s
+
+# 144 racks: 10368 GPUs. 576 leaves with 18 cables up, 18 spines for each of 18 units, 16 cores for each spine.
+$ moesim topo nvl72:144 | grep -E '^(gpus|shape|diameter|unit[.].*leaf|unit[.]spine|cores|ib |all)'
+> gpus      10368, scale-up domain of 72, node of 2
+> shape     18 x 8 x 18 x 2 x 2, pairs alike that differ in the same digits
+> diameter  10 links, 2.45 us
+> unit.rack.rails.leaf           switch  QM9700        576
+> unit.spine                     switch  QM9700        324
+> cores.core                     switch  QM9700        288
+> ib           31104     50.0 GB/s   259 TB/s
+> all                                259 TB/s
+
+# A torus is halved across its longest side: 2 x 16 x 20 links of 100 GB/s.
+$ moesim topo torus:16x20x28,100GB/s | grep -E '^(gpus|shape|ici|all)'
+> gpus      8960, scale-up domain of 8960, node of 16
+> shape     irregular: each pair of GPUs is a case of its own
+> ici          26880      600 GB/s  64.0 TB/s
+> all                               64.0 TB/s
+
+# Host memory and storage are parts like any other.
+$ moesim topo hgx-a100 | grep -E '^(nvme|dram|pcie|memory|storage)'
+> pcie      pcie-switch                    4
+> nvme      storage                        8      3.84 TB  30.7 TB
+> dram      memory                         2      1.00 TB  2.00 TB
+> pcie            20     31.5 GB/s
+> memory           2
+> storage          8

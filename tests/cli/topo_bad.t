@@ -9,7 +9,7 @@ $ moesim topo nvl73
 ! moesim: nvl73: no such file here or in the shipped data, did you mean "nvl72"?
 ? 2
 $ moesim topo full:8,100GB/s
-! moesim: full:8,100GB/s: no such file here or in the shipped data, and no machine: expected ring:N,RATE, switch:N,RATE, mesh:N,RATE, nvl72:N or hgx-h100:N
+! moesim: full:8,100GB/s: no such file here or in the shipped data, and no machine: expected a name such as ring:4,450GB/s, see "moesim help topo"
 ? 2
 $ moesim topo "$ROOT/tests/bad"
 ! moesim: $ROOT/tests/bad: is a directory, expected a file
@@ -55,4 +55,16 @@ $ moesim topo "$ROOT/tests/bad/topo-newer-version.json"
 ? 2
 $ head -c 100000 /dev/zero > zeros && moesim topo zeros
 ! moesim: zeros:1:1: expected a value, found byte 0x00
+? 2
+$ moesim topo superpod-h100:4su,nodes=40
+! moesim: "superpod-h100:4su,nodes=40", column 19: a leaf would have 40 cables down and 40 up, QM9700 has 64 ports
+? 2
+$ moesim topo superpod-b200:4
+! moesim: "superpod-b200:4", column 15: expected a count such as "4su"
+? 2
+$ moesim topo nvl72:2,450GB/s
+! moesim: "nvl72:2,450GB/s", column 9: expected device=NAME, found "450GB/s"
+? 2
+$ moesim topo dragonfly:p=2,a=4,50GB/s
+! moesim: "dragonfly:p=2,a=4,50GB/s", column 25: expected "h="
 ? 2

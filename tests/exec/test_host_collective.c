@@ -5,10 +5,10 @@
 #include "tests/exec/run_host.h"
 #include "tests/plan/hand_schedule.h"
 
-#define RANKS_MAX    8
-#define ELEMENTS_MAX 64
+#define RANKS_MAX    17
+#define ELEMENTS_MAX 120
 
-// Element i of rank r's input: whole numbers, so that sums of eight are exact in any order.
+// Element i of rank r's input: whole numbers, so that all sums are exact in any order.
 static float input_value(uint32_t rank, uint32_t i) {
     return (float)(100 * rank + i);
 }
@@ -61,6 +61,9 @@ static uint32_t define(Collective kind, uint32_t elements, uint32_t n, uint32_t 
             for (uint32_t i = 0; i < length; i++) out[count++] = input_value(r, start + i);
         }
         break;
+    case COLLECTIVE_BROADCAST:
+        for (; count < elements; count++) out[count] = input_value(0, count);
+        break;
     case COLLECTIVE_COUNT: break;
     }
     return count;
@@ -75,9 +78,10 @@ static void check_result(const HandCollective *hand, const Schedule *schedule,
         memcpy(got, host_buffer(result, schedule, 1, rank), count * sizeof(float));
         for (uint32_t i = 0; i < count; i++) {
             if (got[i] != want[i])
-                fail_msg("%s %s, %u ranks, %u elements: rank %u element %u: got %g, want %g",
+                fail_msg("%s %s, %u ranks, %u in a node, %u elements: rank %u element %u: got %g, "
+                         "want %g",
                          algorithm_names[hand->algorithm], collective_names[hand->collective],
-                         hand->n, elements, rank, i, (double)got[i], (double)want[i]);
+                         hand->n, hand->inner, elements, rank, i, (double)got[i], (double)want[i]);
         }
         // the input is as it was
         memcpy(got, host_buffer(result, schedule, 0, rank), hand->room_B);
@@ -86,12 +90,14 @@ static void check_result(const HandCollective *hand, const Schedule *schedule,
     }
 }
 
-static void run_one(Collective kind, Algorithm algorithm, uint32_t n, uint32_t elements) {
+static void run_one(CollectiveShape shape, uint32_t elements) {
+    uint32_t n = shape.n;
     // an all-to-all may receive n parts of the longest length
     uint32_t room = n * (elements / n + 1);
-    HandCollective hand = {.collective = kind,
-                           .algorithm = algorithm,
+    HandCollective hand = {.collective = shape.kind,
+                           .algorithm = shape.algorithm,
                            .n = n,
+                           .inner = shape.inner,
                            .bytes = elements * sizeof(float),
                            .room_B = room * sizeof(float),
                            .element = sizeof(float),
@@ -104,14 +110,24 @@ static void run_one(Collective kind, Algorithm algorithm, uint32_t n, uint32_t e
     schedule_free(&schedule);
 }
 
-// Every algorithm of a collective, 1 to 8 ranks; none, fewer, as many, and more elements than
-// ranks, dividing evenly and not.
+static void run_sizes(CollectiveShape shape) {
+    const uint32_t sizes[] = {0, 1, 5, shape.n, 3 * shape.n + 1, 7 * shape.n - 1};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) run_one(shape, sizes[i]);
+}
+
+// Every algorithm of a collective, 1 to 17 ranks, all sizes of node that divide them; none, fewer,
+// as many, and more elements than ranks, dividing evenly and not.
 static void run_all(Collective kind) {
     for (uint32_t algorithm = 0; algorithm < ALGORITHM_COUNT; algorithm++) {
         if (!collective_has(kind, (Algorithm)algorithm)) continue;
         for (uint32_t n = 1; n <= RANKS_MAX; n++) {
-            const uint32_t sizes[] = {0, 1, 5, n, 3 * n + 1, 7 * n - 1, ELEMENTS_MAX};
-            for (uint32_t i = 0; i < 7; i++) run_one(kind, (Algorithm)algorithm, n, sizes[i]);
+            CollectiveShape shape = {.kind = kind, .algorithm = (Algorithm)algorithm, .n = n};
+            Err err = {0};
+            if (collective_check(shape, &err)) run_sizes(shape);
+            for (shape.inner = 2; algorithm == ALGORITHM_HIERARCHICAL && shape.inner <= n;
+                 shape.inner++) {
+                if (collective_check(shape, &err)) run_sizes(shape);
+            }
         }
     }
 }
@@ -134,6 +150,55 @@ static void test_host_reduce_scatter_is_one_part_of_the_sum(void **state) {
 static void test_host_all_to_all_is_a_transpose(void **state) {
     (void)state;
     run_all(COLLECTIVE_ALL_TO_ALL);
+}
+
+static void test_host_broadcast_is_the_first_rank_everywhere(void **state) {
+    (void)state;
+    run_all(COLLECTIVE_BROADCAST);
+}
+
+// ---- Routed traffic
+
+static void fill_numbers(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes,
+                         uint64_t count) {
+    (void)context;
+    (void)buffer;
+    for (uint32_t i = 0; i < count / 4; i++) {
+        uint32_t number = 1000 * rank + i;
+        memcpy(bytes + 4 * (size_t)i, &number, 4);
+    }
+}
+
+// Digests of received tokens and results of both roles.
+static void run_experts(uint64_t pairs, Algorithm algorithm, uint32_t inner, Digest out[4]) {
+    Schedule schedule;
+    hand_experts(pairs, &schedule);
+    for (OpId id = 0; id < schedule.op_count; id++) {
+        schedule.ops[id].comm.algorithm = algorithm;
+        schedule.ops[id].comm.inner = inner;
+    }
+    schedule_finish(&schedule);
+    HostResult result = run_host(&schedule, fill_numbers);
+    const BufferId buffers[] = {1, 2, 4, 5};
+    for (uint32_t i = 0; i < 4; i++) out[i] = host_digest(&result, &schedule, buffers[i]);
+    host_free(&result);
+    schedule_free(&schedule);
+}
+
+// 100 experts on 8 ranks, 13 or 12 each: dispatch and combine by node and rail bring every element
+// where the direct ones do, in nodes of 2, 4 and 8.
+static void test_host_routed_traffic_by_rail_equals_direct(void **state) {
+    (void)state;
+    for (uint64_t pairs = 0; pairs < 60; pairs += 7) {
+        Digest direct[4], by_rail[4];
+        run_experts(pairs, ALGORITHM_DIRECT, 0, direct);
+        for (uint32_t inner = 2; inner <= 8; inner *= 2) {
+            run_experts(pairs, ALGORITHM_HIERARCHICAL, inner, by_rail);
+            assert_memory_equal(by_rail, direct, sizeof direct);
+        }
+        run_experts(pairs, ALGORITHM_PAIRWISE, 0, by_rail);
+        assert_memory_equal(by_rail, direct, sizeof direct);
+    }
 }
 
 // ---- Bytes on links
@@ -233,6 +298,8 @@ int main(void) {
         cmocka_unit_test(test_host_all_gather_is_the_parts_in_order),
         cmocka_unit_test(test_host_reduce_scatter_is_one_part_of_the_sum),
         cmocka_unit_test(test_host_all_to_all_is_a_transpose),
+        cmocka_unit_test(test_host_broadcast_is_the_first_rank_everywhere),
+        cmocka_unit_test(test_host_routed_traffic_by_rail_equals_direct),
         cmocka_unit_test(test_host_counts_bytes_between_ranks),
         cmocka_unit_test(test_host_direct_sums_are_in_order_of_ranks),
         cmocka_unit_test(test_host_refuses_sums_in_fp8),

@@ -1,4 +1,5 @@
-// One-line machines from bytes: each gives a finished topology or one message.
+// One-line machines from bytes: each gives a finished topology that reads back from its file, or
+// one message.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     if (!topology_check(&topology, &err) || topology.digest == 0) abort();
+    Topology read = {0};
+    Text json = {0};
+    topology_write(&topology, &json);
+    if (!topology_parse("text", text_string(&json), json.length, &read, &err)) abort();
+    if (read.digest != topology.digest) abort();
+    text_free(&json);
+    topology_free(&read);
     topology_free(&topology);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "model/machine/device.h"
 #include "model/machine/fabric.h"
 #include "model/machine/topology.h"
+#include "model/machine/topology_degrade.h"
 
 // Pointers inside point into it: not copied, not moved.
 typedef struct Machine {
@@ -26,6 +27,15 @@ static inline void machine_open(Machine *machine, const char *name) {
     Err err = {{0}};
     *machine = (Machine){0};
     machine_build(machine, topology_load(name, &machine->topology, &err), &err);
+}
+
+// The same with faults, as after --degrade.
+static inline void machine_degraded(Machine *machine, const char *name, const char *faults) {
+    Err err = {{0}};
+    *machine = (Machine){0};
+    check_ok(topology_load(name, &machine->topology, &err), &err);
+    machine_build(machine, topology_degrade_add(&machine->topology, "--degrade", faults, &err),
+                  &err);
 }
 
 static inline void machine_parse(Machine *machine, const char *json) {

@@ -1,66 +1,5 @@
 #include "tests/machine/machine.h"
-
-// Steps of one path through edges of a route, as "gpu[0] nvswitch[1] gpu[2]"; takes the first edge
-// at each distance.
-static void first_path(const Fabric *fabric, const Route *route, Text *out) {
-    VertexId at = FABRIC_NONE;
-    for (uint32_t i = 0; i < route->count; i++) {
-        FabricLink link = fabric_link(fabric, route->edges[i].link);
-        if (at == FABRIC_NONE) {
-            fabric_vertex_name(fabric, link.from, out);
-        } else if (link.from != at) {
-            continue;
-        }
-        text_add_char(out, ' ');
-        fabric_vertex_name(fabric, link.to, out);
-        at = link.to;
-    }
-}
-
-static void check_first_path(const Fabric *fabric, const Route *route, const char *want) {
-    Text text = {0};
-    first_path(fabric, route, &text);
-    assert_string_equal(text_string(&text), want);
-    text_free(&text);
-}
-
-// What holds for every route: edges join the source to the destination, as much arrives at a vertex
-// as leaves it, and at every distance the weights add up to the total; no edge's share of the
-// bandwidth is over its capacity, and one is filled.
-static void check_route(const Fabric *fabric, VertexId from, VertexId to, const Route *route) {
-    uint64_t sum = 0, at_distance = 0, least = UINT64_MAX;
-    int64_t *balance = mem_alloc(fabric->vertex_count, sizeof *balance);
-    assert_true(route->weight_total > 0);
-    for (uint32_t i = 0; i < route->count; i++) {
-        FabricLink link = fabric_link(fabric, route->edges[i].link);
-        uint32_t weight = route->edges[i].weight;
-        assert_true(weight > 0);
-        balance[link.from] -= weight;
-        balance[link.to] += weight;
-        sum += weight;
-        at_distance += weight;
-        assert_true(at_distance <= route->weight_total);
-        if (at_distance == route->weight_total) at_distance = 0;
-        uint64_t room = (uint64_t)((double)link.capacity_Bps * route->weight_total / weight);
-        if (room < least) least = room;
-    }
-    assert_int_equal(at_distance, 0);
-    assert_int_equal(sum, (uint64_t)route->hops * route->weight_total);
-    check_close((double)route->bandwidth_Bps, (double)least, 1e-9);
-    for (VertexId vertex = 0; vertex < fabric->vertex_count; vertex++) {
-        int64_t want = vertex == from ? -(int64_t)route->weight_total
-                       : vertex == to ? (int64_t)route->weight_total
-                                      : 0;
-        assert_int_equal(balance[vertex], want);
-    }
-    mem_free(balance);
-}
-
-static void find_route(const Fabric *fabric, VertexId from, VertexId to, Route *route) {
-    Err err = {{0}};
-    check_ok(fabric_route(fabric, from, to, route, &err), &err);
-    check_route(fabric, from, to, route);
-}
+#include "tests/machine/routes.h"
 
 // 18 links up and 18 down, each with 1/18 of the transfer: 18 x 50 GB/s. The CPU that two GPUs
 // share is as near, but no way for what NVLink can carry.
@@ -71,7 +10,7 @@ static void test_fabric_route_nvl72_pair_uses_all_planes(void **state) {
     machine_open(&machine, "nvl72");
     static const VertexId others[] = {1, 2, 4, 71};
     for (size_t i = 0; i < 4; i++) {
-        find_route(&machine.fabric, 0, others[i], &route);
+        routes_find(&machine.fabric, 0, others[i], &route);
         assert_int_equal(route.count, 36);
         assert_int_equal(route.weight_total, 18);
         assert_int_equal(route.hops, 2);
@@ -91,7 +30,7 @@ static void test_fabric_route_hgx_pair_weighs_planes_by_their_links(void **state
     Machine machine;
     Route route = {0};
     machine_open(&machine, "hgx-h100");
-    find_route(&machine.fabric, 0, 7, &route);
+    routes_find(&machine.fabric, 0, 7, &route);
     assert_int_equal(route.count, 8);
     assert_int_equal(route.weight_total, 18);
     assert_int_equal(route.bandwidth_Bps, UINT64_C(450000000000));
@@ -113,8 +52,8 @@ static void test_fabric_route_same_rail_crosses_one_leaf(void **state) {
     Machine machine;
     Route route = {0};
     machine_open(&machine, "hgx-h100-cluster");
-    find_route(&machine.fabric, 3, 8 + 3, &route);
-    check_first_path(
+    routes_find(&machine.fabric, 3, 8 + 3, &route);
+    routes_check_path(
         &machine.fabric, &route,
         "unit[0].node[0].gpu[3] unit[0].node[0].pcie[3] unit[0].node[0].nic[3] unit[0].leaf[3] "
         "unit[0].node[1].nic[3] unit[0].node[1].pcie[3] unit[0].node[1].gpu[3]");
@@ -136,7 +75,7 @@ static void test_fabric_route_other_rail_stripes_over_all_spines(void **state) {
     machine_open(&machine, "hgx-h100-cluster");
     static const VertexId others[] = {8 + 1, 256, 1023}; // other rail; other unit, same rail; both
     for (size_t i = 0; i < 3; i++) {
-        find_route(&machine.fabric, 0, others[i], &route);
+        routes_find(&machine.fabric, 0, others[i], &route);
         assert_int_equal(route.count, 38);
         assert_int_equal(route.hops, 8);
         assert_int_equal(route.weight_total, 16);
@@ -155,12 +94,12 @@ static void test_fabric_route_between_racks_goes_by_nics(void **state) {
     Machine machine;
     Route route = {0};
     machine_open(&machine, "nvl72:2");
-    find_route(&machine.fabric, 0, 72, &route);
-    check_first_path(&machine.fabric, &route,
-                     "rack[0].tray[0].superchip[0].gpu[0] rack[0].tray[0].superchip[0].cpu "
-                     "rack[0].tray[0].superchip[0].nic[0] rack[0].rails[0].leaf[0] spine[0] "
-                     "rack[1].rails[0].leaf[0] rack[1].tray[0].superchip[0].nic[0] "
-                     "rack[1].tray[0].superchip[0].cpu rack[1].tray[0].superchip[0].gpu[0]");
+    routes_find(&machine.fabric, 0, 72, &route);
+    routes_check_path(&machine.fabric, &route,
+                      "rack[0].tray[0].superchip[0].gpu[0] rack[0].tray[0].superchip[0].cpu "
+                      "rack[0].tray[0].superchip[0].nic[0] rack[0].rails[0].leaf[0] spine[0] "
+                      "rack[1].rails[0].leaf[0] rack[1].tray[0].superchip[0].nic[0] "
+                      "rack[1].tray[0].superchip[0].cpu rack[1].tray[0].superchip[0].gpu[0]");
     assert_int_equal(route.hops, 8);
     fabric_route_free(&route);
     machine_close(&machine);
@@ -173,10 +112,10 @@ static void test_fabric_route_ring_of_four_splits_between_both_ways(void **state
     Machine machine;
     Route route = {0};
     machine_open(&machine, "ring:4,450GB/s");
-    find_route(&machine.fabric, 0, 1, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] gpu[1]");
+    routes_find(&machine.fabric, 0, 1, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] gpu[1]");
     assert_int_equal(route.weight_total, 1);
-    find_route(&machine.fabric, 0, 2, &route);
+    routes_find(&machine.fabric, 0, 2, &route);
     assert_int_equal(route.count, 4);
     assert_int_equal(route.weight_total, 2);
     assert_int_equal(route.bandwidth_Bps, UINT64_C(900000000000));
@@ -190,7 +129,7 @@ static void test_fabric_route_two_gpus_on_one_link(void **state) {
     Machine machine;
     Route route = {0};
     machine_open(&machine, "ring:2,450GB/s");
-    find_route(&machine.fabric, 1, 0, &route);
+    routes_find(&machine.fabric, 1, 0, &route);
     assert_int_equal(route.count, 1);
     FabricLink link = fabric_link(&machine.fabric, route.edges[0].link);
     assert_int_equal(link.from, 1);
@@ -205,7 +144,7 @@ static void test_fabric_route_to_itself_has_no_links(void **state) {
     Route route = {0};
     Err err = {{0}};
     machine_open(&machine, "ring:4,450GB/s");
-    find_route(&machine.fabric, 0, 2, &route);
+    routes_find(&machine.fabric, 0, 2, &route);
     check_ok(fabric_route(&machine.fabric, 1, 1, &route, &err),
              &err); // the memory of the last route is used again
     assert_int_equal(route.count, 0);
@@ -229,7 +168,7 @@ static void test_fabric_route_shares_by_the_narrowest_link(void **state) {
                MACHINE_LINK("gpu[*]", "wide", "nvlink", 2, "50 GB/s") ", " MACHINE_LINK(
                    "gpu[0]", "thin", "nvlink", 2,
                    "50 GB/s") ", " MACHINE_LINK("gpu[1]", "thin", "nvlink", 1, "50 GB/s"));
-    find_route(&machine.fabric, 0, 1, &route);
+    routes_find(&machine.fabric, 0, 1, &route);
     assert_int_equal(route.count, 4);
     assert_int_equal(route.weight_total, 3);
     assert_int_equal(route.edges[0].weight, 2);
@@ -248,7 +187,7 @@ static void test_fabric_route_rounds_shares_to_32_bits(void **state) {
     machine_of(&machine, PARALLEL,
                MACHINE_LINK("gpu[*]", "wide", "nvlink", 1, "50 GB/s") ", " MACHINE_LINK(
                    "gpu[*]", "thin", "nvlink", 1, "33333333331 B/s"));
-    find_route(&machine.fabric, 0, 1, &route);
+    routes_find(&machine.fabric, 0, 1, &route);
     assert_int_equal(route.count, 4);
     check_close((double)route.edges[0].weight / route.edges[1].weight, 50e9 / 33333333331.0, 1e-8);
     fabric_route_free(&route);
@@ -265,8 +204,8 @@ static void test_fabric_route_takes_the_lower_latency(void **state) {
         MACHINE_LINK("gpu[*]", "wide", "nvlink", 1,
                      "50 GB/s") ", {\"from\": \"gpu[*]\", \"to\": \"thin\", \"class\": \"nvlink\", "
                                 "\"bandwidth\": \"50 GB/s\", \"latency\": \"400 ns\"}");
-    find_route(&machine.fabric, 0, 1, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] thin gpu[1]");
+    routes_find(&machine.fabric, 0, 1, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] thin gpu[1]");
     assert_int_equal(route.count, 2);
     assert_int_equal(route.latency_ps, 800000);
     fabric_route_free(&route);
@@ -289,10 +228,10 @@ static void test_fabric_route_pcie_node_stays_in_the_host(void **state) {
             "31.5 GB/s") ", " MACHINE_LINK("pcie[*]", "cpu", "pcie", 1,
                                            "31.5 GB/s") ", " MACHINE_LINK("nic[*]", "leaf", "ib", 1,
                                                                           "25 GB/s"));
-    find_route(&machine.fabric, 0, 1, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] pcie[0] gpu[1]");
-    find_route(&machine.fabric, 0, 3, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] pcie[0] cpu pcie[1] gpu[3]");
+    routes_find(&machine.fabric, 0, 1, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] pcie[0] gpu[1]");
+    routes_find(&machine.fabric, 0, 3, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] pcie[0] cpu pcie[1] gpu[3]");
     fabric_route_free(&route);
     machine_close(&machine);
 }
@@ -309,8 +248,8 @@ static void test_fabric_route_prefers_scale_up(void **state) {
                MACHINE_LINK("gpu[i]", "sw[i]", "nvlink", 6, "25 GB/s") ", " MACHINE_LINK(
                    "sw[0]", "sw[1]", "nvlink", 8,
                    "25 GB/s") ", " MACHINE_LINK("gpu[*]", "pcie", "pcie", 1, "15.75 GB/s"));
-    find_route(&machine.fabric, 0, 1, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] sw[0] sw[1] gpu[1]");
+    routes_find(&machine.fabric, 0, 1, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] sw[0] sw[1] gpu[1]");
     assert_int_equal(route.bandwidth_Bps, UINT64_C(150000000000));
     fabric_route_free(&route);
     machine_close(&machine);
@@ -324,14 +263,14 @@ static void test_fabric_route_forwards_through_gpus_last(void **state) {
     Route route = {0};
     machine_of(&machine, MACHINE_PART("gpu", "gpu", 3),
                MACHINE_LINK("gpu[i=0-1]", "gpu[i+1]", "nvlink", 1, "50 GB/s"));
-    find_route(&machine.fabric, 0, 2, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] gpu[1] gpu[2]");
+    routes_find(&machine.fabric, 0, 2, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] gpu[1] gpu[2]");
     machine_close(&machine);
     machine_of(&machine, MACHINE_PART("gpu", "gpu", 3) ", " MACHINE_PART("cpu", "cpu", 1),
                MACHINE_LINK("gpu[i=0-1]", "gpu[i+1]", "nvlink", 1,
                             "50 GB/s") ", " MACHINE_LINK("gpu[*]", "cpu", "pcie", 1, "31.5 GB/s"));
-    find_route(&machine.fabric, 0, 2, &route);
-    check_first_path(&machine.fabric, &route, "gpu[0] cpu gpu[2]");
+    routes_find(&machine.fabric, 0, 2, &route);
+    routes_check_path(&machine.fabric, &route, "gpu[0] cpu gpu[2]");
     fabric_route_free(&route);
     machine_close(&machine);
 }
@@ -347,8 +286,8 @@ static void test_fabric_route_reaches_memory(void **state) {
         if (machine.fabric.classes[i].kind == PART_MEMORY)
             memory = machine.fabric.classes[i].first + 1;
     }
-    find_route(&machine.fabric, 2, memory, &route); // GPU 2 is at CPU 1
-    check_first_path(&machine.fabric, &route, "tray[0].gpu[2] tray[0].cpu[1] tray[0].dram[1]");
+    routes_find(&machine.fabric, 2, memory, &route); // GPU 2 is at CPU 1
+    routes_check_path(&machine.fabric, &route, "tray[0].gpu[2] tray[0].cpu[1] tray[0].dram[1]");
     assert_int_equal(route.bandwidth_Bps, UINT64_C(450000000000));
     fabric_route_free(&route);
     machine_close(&machine);
@@ -407,7 +346,7 @@ static void check_against_oracle(const Fabric *fabric, uint32_t stride) {
     for (VertexId from = 0; from < fabric->vertex_count; from += stride) {
         for (VertexId to = 0; to < fabric->vertex_count; to += stride) {
             if (from == to) continue;
-            find_route(fabric, from, to, &route);
+            routes_find(fabric, from, to, &route);
             assert_int_equal(route.hops, oracle_hops(fabric, from, to));
         }
     }

@@ -171,6 +171,26 @@ static const Bad bad_files[] = {
     {"empty", "1:1: empty file, expected a JSON value"},
     {"expression-range",
      "4:49: templates.node.links[0].to: sw[4] does not exist, sw has indices 0 to 3 (for i=3)"},
+    {"fault-all", " its faults leave no GPU"},
+    {"fault-both", "7:14: faults[0]: expected \"part\", or \"from\" and \"to\", found both"},
+    {"fault-cables",
+     "7:14: faults[0]: sw[0] to gpu[0] has 1 cable: take fewer, or write down for all of it"},
+    {"fault-capacity", "7:44: faults[0].capacity: expected a share such as \"50 %\" or \"17/18\", "
+                       "or a rate such as \"25 GB/s\", found \"50\""},
+    {"fault-cut", " with its faults gpu[0] cannot reach gpu[2]"},
+    {"fault-fast", "7:14: faults[0]: no link that it names is faster as built"},
+    {"fault-key", "7:49: faults[0]: unknown key \"sorce\", did you mean \"source\"?"},
+    {"fault-no-link", "7:14: faults[0]: no link joins gpu[0] to gpu[1]"},
+    {"fault-nothing",
+     "7:14: faults[0]: expected one of \"state\", \"capacity\" and \"cables_down\""},
+    {"fault-range", "7:39: faults[0].to: sw[2] does not exist, sw has indices 0 to 1"},
+    {"fault-share",
+     "7:44: faults[0].capacity: expected a share above 0 and below 1, found \"150 %\""},
+    {"fault-state",
+     "7:41: faults[0].state: expected \"down\", found \"dwon\", did you mean \"down\"?"},
+    {"fault-twice", "7:14: faults[0]: expected one of \"state\", \"capacity\" and \"cables_down\""},
+    {"fault-unknown",
+     "7:23: faults[0].part: no part \"swi\" in template \"node\", did you mean \"sw\"?"},
     {"group-end", "5:33: templates.node.links[0].from: tray stands for template \"tray\": name a "
                   "part inside it"},
     {"index-missing",
@@ -262,14 +282,14 @@ static void test_topology_unknown_name_has_a_near_one(void **state) {
 }
 
 // A rate has a '/', yet a string with an unknown generator is no path. A path that is not there is.
-static void test_topology_unknown_generator_lists_the_known(void **state) {
+static void test_topology_unknown_generator_points_to_the_help(void **state) {
     (void)state;
     Topology topology = {0};
     Err err = {{0}};
     check_fails(
         topology_load("full:8,100GB/s", &topology, &err), &err,
-        "full:8,100GB/s: no such file here or in the shipped data, and no machine: expected "
-        "ring:N,RATE, switch:N,RATE, mesh:N,RATE, nvl72:N or hgx-h100:N");
+        "full:8,100GB/s: no such file here or in the shipped data, and no machine: expected a name "
+        "such as ring:4,450GB/s, see \"moesim help topo\"");
     check_fails(topology_load("full/8:100", &topology, &err), &err,
                 "full/8:100: no such file or folder");
 }
@@ -308,7 +328,7 @@ int main(void) {
         cmocka_unit_test(test_topology_bad_files_are_refused_with_the_place),
         cmocka_unit_test(test_topology_folder_is_no_file),
         cmocka_unit_test(test_topology_unknown_name_has_a_near_one),
-        cmocka_unit_test(test_topology_unknown_generator_lists_the_known),
+        cmocka_unit_test(test_topology_unknown_generator_points_to_the_help),
         cmocka_unit_test(test_topology_wide_and_deep_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,7 @@ void hand_collective(const HandCollective *hand, Schedule *out) {
     Op op = {.kind = OP_COLLECTIVE, .op_class = OP_CLASS_TP_COMM, .name = "comm"};
     op.comm = (Comm){.collective = hand->collective,
                      .algorithm = hand->algorithm,
+                     .inner = hand->inner,
                      .group = group,
                      .bytes = extent_fixed(hand->bytes),
                      .element = hand->element,

@@ -8,7 +8,7 @@
 typedef struct HandCollective {
     Collective collective;
     Algorithm algorithm;
-    uint32_t n;
+    uint32_t n, inner;
     uint64_t bytes, room_B;
     uint32_t element;
     NumFmt format;

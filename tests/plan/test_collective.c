@@ -4,101 +4,192 @@
 
 #include "model/plan/collective.h"
 
-#define RANKS_MAX 9
+#define RANKS_MAX 17
 
-typedef void (*Visit)(Collective kind, Algorithm algorithm, uint32_t n);
+typedef void (*Visit)(CollectiveShape shape);
 
+// Every collective and algorithm, 1 to 17 ranks, in nodes of every size that divides them, in both
+// orders.
 static void visit_all(Visit visit) {
-    for (uint32_t kind = 0; kind < COLLECTIVE_COUNT; kind++) {
-        for (uint32_t algorithm = 0; algorithm < ALGORITHM_COUNT; algorithm++) {
-            if (!collective_has((Collective)kind, (Algorithm)algorithm)) continue;
-            for (uint32_t n = 1; n <= RANKS_MAX; n++)
-                visit((Collective)kind, (Algorithm)algorithm, n);
-        }
+    for (uint32_t i = 0; i < COLLECTIVE_COUNT * ALGORITHM_COUNT * RANKS_MAX * RANKS_MAX * 2; i++) {
+        CollectiveShape shape = {.order = i % 2 == 0 ? RAIL_FIRST : NODE_FIRST,
+                                 .inner = i / 2 % RANKS_MAX + 1,
+                                 .n = i / 2 / RANKS_MAX % RANKS_MAX + 1};
+        shape.kind = (Collective)(i / 2 / RANKS_MAX / RANKS_MAX / ALGORITHM_COUNT);
+        shape.algorithm = (Algorithm)(i / 2 / RANKS_MAX / RANKS_MAX % ALGORITHM_COUNT);
+        bool reads_inner = shape.algorithm == ALGORITHM_HIERARCHICAL && shape.n > 1;
+        bool is_new = reads_inner || (shape.inner == 1 && shape.order == RAIL_FIRST);
+        Err err = {0};
+        if (is_new && collective_check(shape, &err)) visit(shape);
     }
 }
 
 // Chunks that every pair of ranks exchanges in one step, local transfers left out.
-static void count_chunks(Collective kind, Algorithm algorithm, uint32_t n, uint32_t step,
+static void count_chunks(CollectiveShape shape, uint32_t step,
                          uint64_t chunks[RANKS_MAX][RANKS_MAX]) {
     memset(chunks, 0, RANKS_MAX * sizeof chunks[0]);
-    for (uint32_t from = 0; from < n; from++) {
-        uint32_t count = collective_transfer_count(kind, algorithm, n, step, from);
+    for (uint32_t from = 0; from < shape.n; from++) {
+        uint32_t count = collective_transfer_count(shape, step, from);
         for (uint32_t i = 0; i < count; i++) {
-            Transfer t = collective_transfer(kind, algorithm, n, step, from, i);
+            Transfer t = collective_transfer(shape, step, from, i);
             assert_int_equal(t.from, from);
-            assert_true(t.to < n);
-            if (t.to != from) chunks[from][t.to] += t.from_chunk == CHUNK_ALL ? CHUNK_ALL : 1;
+            assert_true(t.to < shape.n && t.chunks > 0);
+            if (t.to != from) chunks[from][t.to] += t.chunks;
         }
     }
 }
 
+static bool is_in_scope(CollectiveShape shape, StepScope scope, uint32_t a, uint32_t b) {
+    if (scope == SCOPE_NODE) return a / shape.inner == b / shape.inner;
+    return scope == SCOPE_GROUP || a % shape.inner == b % shape.inner;
+}
+
 // The same from collective_traffic.
-static void expect_chunks(const StepTraffic *traffic, uint32_t n,
+static void expect_chunks(CollectiveShape shape, const StepTraffic *traffic,
                           uint64_t chunks[RANKS_MAX][RANKS_MAX]) {
     memset(chunks, 0, RANKS_MAX * sizeof chunks[0]);
-    for (uint32_t from = 0; from < n; from++) {
-        for (uint32_t to = 0; to < n; to++) {
-            bool meets = traffic->pattern == PATTERN_ALL_PAIRS ? to != from
-                                                               : to == (from + traffic->shift) % n;
+    for (uint32_t from = 0; from < shape.n; from++) {
+        for (uint32_t to = 0; to < shape.n; to++) {
+            bool meets = traffic->pattern == PATTERN_ALL_PAIRS
+                             ? to != from && is_in_scope(shape, traffic->scope, from, to)
+                             : to == (from + traffic->shift) % shape.n;
             if (meets) chunks[from][to] = traffic->chunks;
         }
     }
 }
 
-static void check_traffic(Collective kind, Algorithm algorithm, uint32_t n) {
-    uint32_t steps = collective_steps(kind, algorithm, n);
-    assert_true(n > 1 || steps == 0);
-    for (uint32_t step = 0; step < steps; step++) {
-        StepTraffic traffic = collective_traffic(kind, algorithm, n, step);
-        uint64_t got[RANKS_MAX][RANKS_MAX], want[RANKS_MAX][RANKS_MAX];
-        assert_true(traffic.repeat >= 1 && step + traffic.repeat <= steps);
-        expect_chunks(&traffic, n, want);
-        for (uint32_t i = 0; i < traffic.repeat; i++) {
-            count_chunks(kind, algorithm, n, step + i, got);
-            assert_memory_equal(got, want, sizeof got);
+// Chunks that a rank sends through the switch, each place of origin once, and that it gets, each
+// place of arrival once; a rank of an all-reduce also gets the sum of its chunk, which it sends to
+// all.
+static void check_in_switch(CollectiveShape shape, uint32_t step, const StepTraffic *traffic) {
+    for (uint32_t rank = 0; rank < shape.n; rank++) {
+        bool sent[RANKS_MAX] = {0}, got[RANKS_MAX] = {0};
+        for (uint32_t from = 0; from < shape.n; from++) {
+            for (uint32_t i = 0; i < collective_transfer_count(shape, step, from); i++) {
+                Transfer t = collective_transfer(shape, step, from, i);
+                for (uint32_t c = 0; c < t.chunks; c++) {
+                    if (from == rank) sent[t.from_chunk + c] = true;
+                    if (t.to == rank) got[t.to_chunk + c] = true;
+                }
+            }
         }
+        uint32_t up = shape.kind == COLLECTIVE_ALL_REDUCE, down = up;
+        for (uint32_t c = 0; c < shape.n; c++) {
+            up += sent[c];
+            down += got[c];
+        }
+        assert_int_equal(up, traffic->chunks);
+        assert_int_equal(down, traffic->down);
     }
 }
 
-// The traffic that is priced is that of the transfers that are run, for 1 to 9 ranks.
+static void check_step(CollectiveShape shape, uint32_t step, const StepTraffic *traffic) {
+    uint64_t got[RANKS_MAX][RANKS_MAX], want[RANKS_MAX][RANKS_MAX];
+    switch (traffic->pattern) {
+    case PATTERN_ALL_PAIRS:
+    case PATTERN_SHIFT:
+        expect_chunks(shape, traffic, want);
+        count_chunks(shape, step, got);
+        assert_memory_equal(got, want, sizeof got);
+        break;
+    case PATTERN_IN_SWITCH: check_in_switch(shape, step, traffic); break;
+    case PATTERN_IRREGULAR: assert_int_equal(traffic->repeat, 1); break;
+    }
+}
+
+static void check_traffic(CollectiveShape shape) {
+    uint32_t steps = collective_steps(shape);
+    assert_true(shape.n > 1 || steps == 0);
+    for (uint32_t step = 0; step < steps; step++) {
+        StepTraffic traffic = collective_traffic(shape, step);
+        assert_true(traffic.repeat >= 1 && step + traffic.repeat <= steps);
+        for (uint32_t i = 0; i < traffic.repeat; i++) check_step(shape, step + i, &traffic);
+    }
+}
+
+// The traffic that is priced is that of the transfers that are run.
 static void test_collective_traffic_is_that_of_the_transfers(void **state) {
     (void)state;
     visit_all(check_traffic);
+}
+
+static CollectiveShape shape_of(Collective kind, Algorithm algorithm, uint32_t n, uint32_t inner) {
+    return (CollectiveShape){.kind = kind, .algorithm = algorithm, .n = n, .inner = inner};
 }
 
 // A step may be priced once for all its repeats because the one before it was different: the last
 // step of a run of equal ones has repeat 1, and a ring of 4 has 3 equal steps, its all-reduce 6.
 static void test_collective_ring_of_four_repeats_one_step(void **state) {
     (void)state;
-    StepTraffic gather = collective_traffic(COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 4, 0);
-    StepTraffic reduce = collective_traffic(COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, 4, 0);
-    assert_int_equal(gather.repeat, 3);
-    assert_int_equal(reduce.repeat, 6);
-    assert_int_equal(reduce.shift, 1);
-    assert_int_equal(collective_traffic(COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, 4, 5).repeat, 1);
+    CollectiveShape reduce = shape_of(COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, 4, 0);
+    CollectiveShape gather = shape_of(COLLECTIVE_ALL_GATHER, ALGORITHM_RING, 4, 0);
+    assert_int_equal(collective_traffic(gather, 0).repeat, 3);
+    assert_int_equal(collective_traffic(reduce, 0).repeat, 6);
+    assert_int_equal(collective_traffic(reduce, 0).shift, 1);
+    assert_int_equal(collective_traffic(reduce, 5).repeat, 1);
 }
 
-// Chunks that one rank sends over links in all steps; CHUNK_ALL counts as n.
-static uint64_t chunks_sent(Collective kind, Algorithm algorithm, uint32_t n, uint32_t from) {
+// Four nodes of 8 ranks sum 32 chunks. Inside the node a rank sends 4 chunks to each of 7 others;
+// then one chunk to each of the 3 others on its rail, and one back; then 4 chunks to each of 7.
+static void test_collective_hierarchical_all_reduce_of_four_nodes(void **state) {
+    (void)state;
+    CollectiveShape shape = shape_of(COLLECTIVE_ALL_REDUCE, ALGORITHM_HIERARCHICAL, 32, 8);
+    assert_int_equal(collective_steps(shape), 4);
+    StepTraffic inside = collective_traffic(shape, 0), across = collective_traffic(shape, 1);
+    assert_int_equal(inside.scope, SCOPE_NODE);
+    assert_int_equal(inside.chunks, 4);
+    assert_int_equal(across.scope, SCOPE_RAIL);
+    assert_int_equal(across.chunks, 1);
+    assert_int_equal(across.repeat, 2);
+}
+
+// Eight ranks in two trees: 3 heights, so 6 steps with halves as they are; in pieces of one chunk,
+// 4 of them, 3 steps more. For 72 ranks: 7 heights, 14 steps, and 35 more.
+static void test_collective_trees_take_two_steps_a_height(void **state) {
+    (void)state;
+    CollectiveShape tree = shape_of(COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, 8, 0);
+    CollectiveShape pieces = shape_of(COLLECTIVE_ALL_REDUCE, ALGORITHM_PIPELINED_TREE, 8, 0);
+    assert_int_equal(collective_steps(tree), 6);
+    assert_int_equal(collective_steps(pieces), 9);
+    tree.n = pieces.n = 72;
+    assert_int_equal(collective_steps(tree), 14);
+    assert_int_equal(collective_steps(pieces), 49);
+}
+
+// Chunks that one rank sends over links in all steps.
+static uint64_t chunks_sent(CollectiveShape shape, uint32_t from) {
     uint64_t sum = 0;
-    for (uint32_t step = 0; step < collective_steps(kind, algorithm, n); step++) {
-        uint32_t count = collective_transfer_count(kind, algorithm, n, step, from);
-        for (uint32_t i = 0; i < count; i++) {
-            Transfer t = collective_transfer(kind, algorithm, n, step, from, i);
-            if (t.to != from) sum += t.from_chunk == CHUNK_ALL ? n : 1;
+    for (uint32_t step = 0; step < collective_steps(shape); step++) {
+        for (uint32_t i = 0; i < collective_transfer_count(shape, step, from); i++) {
+            Transfer t = collective_transfer(shape, step, from, i);
+            if (t.to != from) sum += t.chunks;
         }
     }
     return sum;
 }
 
 // Patarasuk and Yuan's bound: all-reduce moves 2 (n - 1) / n of the buffer per rank, all others
-// (n - 1) / n; one-shot sends the whole buffer n - 1 times.
-static void check_volume(Collective kind, Algorithm algorithm, uint32_t n) {
-    uint64_t want = kind == COLLECTIVE_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-    if (algorithm == ALGORITHM_ONE_SHOT) want = (uint64_t)n * (n - 1);
-    for (uint32_t from = 0; from < n; from++)
-        assert_int_equal(chunks_sent(kind, algorithm, n, from), want);
+// (n - 1) / n. One-shot sends the whole buffer n - 1 times, as data goes in the switch. With
+// hierarchy, what crosses nodes passes one more link inside them, unless source and destination
+// have the same position: an all-to-all sends n - inner chunks over the rail and (inner - 1) nodes
+// chunks inside the node. Trees move the buffer once up and once down for each of n - 1 ranks
+// together.
+static void check_volume(CollectiveShape shape) {
+    uint64_t n = shape.n, all = 0;
+    uint64_t want = shape.kind == COLLECTIVE_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+    bool is_whole = shape.algorithm == ALGORITHM_ONE_SHOT ||
+                    (shape.algorithm == ALGORITHM_IN_SWITCH && shape.kind == COLLECTIVE_ALL_REDUCE);
+    if (is_whole) want = n * (n - 1);
+    if (shape.algorithm == ALGORITHM_HIERARCHICAL && shape.kind == COLLECTIVE_ALL_TO_ALL && n > 1)
+        want = n - shape.inner + (shape.inner - 1) * (n / shape.inner);
+    bool is_tree = shape.algorithm == ALGORITHM_TREE || shape.algorithm == ALGORITHM_PIPELINED_TREE;
+    bool is_even = !is_tree && shape.kind != COLLECTIVE_BROADCAST;
+    for (uint32_t from = 0; from < n; from++) {
+        uint64_t sent = chunks_sent(shape, from);
+        if (is_even) assert_int_equal(sent, want);
+        all += sent;
+    }
+    assert_int_equal(all, shape.kind == COLLECTIVE_BROADCAST ? n * (n - 1) : n * want);
 }
 
 static void test_collective_sends_no_more_than_the_bound(void **state) {
@@ -106,16 +197,28 @@ static void test_collective_sends_no_more_than_the_bound(void **state) {
     visit_all(check_volume);
 }
 
-static void check_input_intact(Collective kind, Algorithm algorithm, uint32_t n) {
-    uint32_t steps = collective_steps(kind, algorithm, n);
+// No rank of two trees sends or receives more than twice its even share, 2 (n - 1) chunks: a rank
+// inside one tree is a leaf of the other.
+static void test_collective_trees_share_the_work(void **state) {
+    (void)state;
+    for (uint32_t n = 2; n <= 72; n++) {
+        CollectiveShape shape = shape_of(COLLECTIVE_ALL_REDUCE, ALGORITHM_PIPELINED_TREE, n, 0);
+        for (uint32_t from = 0; from < n; from++)
+            assert_true(chunks_sent(shape, from) <= 4 * (n - 1));
+    }
+}
+
+static void check_input_intact(CollectiveShape shape) {
+    uint32_t steps = collective_steps(shape);
     for (uint32_t step = 0; step == 0 || step < steps; step++) {
-        for (uint32_t from = 0; from < n; from++) {
-            uint32_t count = collective_transfer_count(kind, algorithm, n, step, from);
-            for (uint32_t i = 0; i < count; i++) {
-                Transfer t = collective_transfer(kind, algorithm, n, step, from, i);
-                // nothing is in OUTPUT before step 0
+        for (uint32_t from = 0; from < shape.n; from++) {
+            for (uint32_t i = 0; i < collective_transfer_count(shape, step, from); i++) {
+                Transfer t = collective_transfer(shape, step, from, i);
+                // nothing is in OUTPUT and SCRATCH before step 0
                 assert_true(step > 0 || t.from_space == TRANSFER_INPUT);
-                assert_true((t.from_chunk == CHUNK_ALL) == (t.to_chunk == CHUNK_ALL));
+                assert_true(t.to_space != TRANSFER_INPUT);
+                assert_true(t.from_chunk + t.chunks <= shape.n);
+                assert_true(t.to_chunk + t.chunks <= shape.n);
             }
         }
     }
@@ -124,6 +227,30 @@ static void check_input_intact(Collective kind, Algorithm algorithm, uint32_t n)
 static void test_collective_first_step_reads_inputs_only(void **state) {
     (void)state;
     visit_all(check_input_intact);
+}
+
+// A part that is put aside is found again as the same part.
+static void check_scratch(CollectiveShape shape) {
+    for (uint32_t step = 0; step < collective_steps(shape); step++) {
+        for (uint32_t from = 0; from < shape.n; from++) {
+            for (uint32_t i = 0; i < collective_transfer_count(shape, step, from); i++) {
+                Transfer t = collective_transfer(shape, step, from, i);
+                bool puts = t.to_space == TRANSFER_SCRATCH;
+                if (shape.kind != COLLECTIVE_ALL_TO_ALL) break;
+                if (!puts && t.from_space != TRANSFER_SCRATCH) continue;
+                CollectivePart part = collective_part(&t);
+                CollectivePart kept = collective_scratch_part(shape, puts ? t.to : t.from,
+                                                              puts ? t.to_chunk : t.from_chunk);
+                assert_int_equal(part.source, kept.source);
+                assert_int_equal(part.target, kept.target);
+            }
+        }
+    }
+}
+
+static void test_collective_scratch_keeps_its_parts(void **state) {
+    (void)state;
+    visit_all(check_scratch);
 }
 
 // 10 bytes in 4 chunks of whole 2-byte elements: 5 elements, so chunks of 2, 1, 1 and 1 elements.
@@ -198,10 +325,26 @@ static void test_collective_knows_its_algorithms(void **state) {
     assert_false(collective_has(COLLECTIVE_ALL_GATHER, ALGORITHM_ONE_SHOT));
     assert_true(collective_has(COLLECTIVE_ALL_TO_ALL, ALGORITHM_PAIRWISE));
     assert_false(collective_has(COLLECTIVE_ALL_TO_ALL, ALGORITHM_RING));
+    assert_true(collective_has(COLLECTIVE_ALL_REDUCE, ALGORITHM_IN_SWITCH));
+    assert_false(collective_has(COLLECTIVE_BROADCAST, ALGORITHM_HIERARCHICAL));
 }
 
-// nccl-tests: an all-reduce of 8 ranks moves 2 x 7 / 8 of the buffer over each link, the others 7
-// / 8.
+// Nodes of 8 do not divide 12 ranks, and a node of one rank has nothing inside.
+static void test_collective_refuses_uneven_nodes(void **state) {
+    (void)state;
+    Err err = {0};
+    assert_false(
+        collective_check(shape_of(COLLECTIVE_ALL_REDUCE, ALGORITHM_HIERARCHICAL, 12, 8), &err));
+    assert_string_equal(err.text, "hierarchical all-reduce of 12 ranks: expected nodes of 2 to 12 "
+                                  "ranks that divide them, found 8");
+    assert_false(
+        collective_check(shape_of(COLLECTIVE_ALL_TO_ALL, ALGORITHM_HIERARCHICAL, 12, 1), &err));
+    assert_true(
+        collective_check(shape_of(COLLECTIVE_ALL_TO_ALL, ALGORITHM_HIERARCHICAL, 12, 12), &err));
+}
+
+// nccl-tests: an all-reduce of 8 ranks moves 2 x 7 / 8 of the buffer over each link, a broadcast
+// all of it, the others 7 / 8.
 static void test_collective_bus_factors_of_nccl_tests(void **state) {
     (void)state;
     uint32_t num, den;
@@ -211,19 +354,26 @@ static void test_collective_bus_factors_of_nccl_tests(void **state) {
     collective_bus_factor(COLLECTIVE_ALL_TO_ALL, 8, &num, &den);
     assert_int_equal(num, 7);
     assert_int_equal(den, 8);
+    collective_bus_factor(COLLECTIVE_BROADCAST, 8, &num, &den);
+    assert_int_equal(num, den);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collective_traffic_is_that_of_the_transfers),
         cmocka_unit_test(test_collective_ring_of_four_repeats_one_step),
+        cmocka_unit_test(test_collective_hierarchical_all_reduce_of_four_nodes),
+        cmocka_unit_test(test_collective_trees_take_two_steps_a_height),
         cmocka_unit_test(test_collective_sends_no_more_than_the_bound),
+        cmocka_unit_test(test_collective_trees_share_the_work),
         cmocka_unit_test(test_collective_first_step_reads_inputs_only),
+        cmocka_unit_test(test_collective_scratch_keeps_its_parts),
         cmocka_unit_test(test_collective_chunk_cuts_whole_elements),
         cmocka_unit_test(test_collective_chunks_cover_the_data),
         cmocka_unit_test(test_collective_shares_are_whole_and_exact),
         cmocka_unit_test(test_collective_shares_at_the_extremes),
         cmocka_unit_test(test_collective_knows_its_algorithms),
+        cmocka_unit_test(test_collective_refuses_uneven_nodes),
         cmocka_unit_test(test_collective_bus_factors_of_nccl_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

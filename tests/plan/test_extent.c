@@ -27,10 +27,30 @@ static void test_extent_saturates_only_at_the_end(void **state) {
     const StepShape huge = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     Extent fits = {.per_token = UINT64_C(1) << 63, .divide = 20};
     Extent exceeds = {.per_token = UINT64_C(1) << 63};
-    Extent all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    Extent all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0};
     assert_true(extent_value(&fits, &shape) == UINT64_C(1) << 62);
     assert_true(extent_value(&exceeds, &shape) == UINT64_MAX);
     assert_true(extent_value(&all, &huge) == UINT64_MAX);
+}
+
+// Of 11 tokens of one sequence after 4 the first half has 6, the second 5: 3 x 6 / 4 and 3 x 5 / 4
+// rounded up; 0 and 1 parts are the whole.
+static void test_extent_of_a_part_has_the_shape_of_the_part(void **state) {
+    (void)state;
+    const StepShape prompt = step_shape_prefill(11, 4);
+    Extent first = {.per_token = 3, .divide = 4, .parts = 2}, second = first, whole = first;
+    second.part = 1;
+    whole.parts = 1;
+    assert_int_equal(extent_value(&first, &prompt), 5);
+    assert_int_equal(extent_value(&second, &prompt), 4);
+    assert_int_equal(extent_value(&whole, &prompt), 9);
+    assert_false(extent_equals(&first, &second));
+    assert_false(extent_equals(&first, &whole));
+    assert_true(extent_hash(HASH_START, &first) != extent_hash(HASH_START, &second));
+    Text text = {0};
+    extent_print(&second, &text);
+    check_text_equals(text_string(&text), "ceil((3 tokens) / 4) in part 2 of 2");
+    text_free(&text);
 }
 
 static void test_extent_equality_and_hash_agree(void **state) {
@@ -58,6 +78,7 @@ int main(void) {
         cmocka_unit_test(test_extent_is_linear_in_the_shape),
         cmocka_unit_test(test_extent_divides_rounding_up),
         cmocka_unit_test(test_extent_saturates_only_at_the_end),
+        cmocka_unit_test(test_extent_of_a_part_has_the_shape_of_the_part),
         cmocka_unit_test(test_extent_equality_and_hash_agree),
         cmocka_unit_test(test_extent_prints_its_terms),
     };

@@ -73,6 +73,160 @@ static void test_load_writes_what_it_reads(void **state) {
     load_free(&again);
 }
 
+// Two sources of four experts: 10 + 0, 0 + 20, 0 + 0, 0 + 10 tokens of 40.
+static void test_load_sources_sum_to_the_layer(void **state) {
+    (void)state;
+    const uint64_t tokens[] = {10, 0, 0, 0, 0, 20, 0, 10};
+    Load load = {0}, again = {0};
+    Err err = {0};
+    check_ok(load_of_counts(1, 2, 4, tokens, "by hand", &load, &err), &err);
+    check_share(&load, 0, 0, 1, 10, 40);
+    check_share(&load, 0, 1, 3, 30, 40);
+    Text text = {0};
+    load_write(&load, &text);
+    check_golden(text_string(&text), "tests/golden/load_sources.json");
+    check_ok(load_parse("again", text.data, text.length, &again, &err), &err);
+    assert_true(load.digest == again.digest);
+    assert_string_equal(again.origin, "by hand");
+    assert_int_equal(again.sources, 2);
+    text_free(&text);
+    load_free(&load);
+    load_free(&again);
+}
+
+// Where counts come from does not change what is simulated.
+static void test_load_digest_is_of_the_counts(void **state) {
+    (void)state;
+    const uint64_t tokens[] = {1, 2, 3, 4};
+    Load one = {0}, other = {0}, sources = {0};
+    Err err = {0};
+    check_ok(load_of_counts(1, 1, 4, tokens, "", &one, &err), &err);
+    check_ok(load_of_counts(1, 1, 4, tokens, "a law", &other, &err), &err);
+    check_ok(load_of_counts(1, 2, 2, tokens, "", &sources, &err), &err);
+    assert_true(one.digest == other.digest);
+    assert_true(one.digest != sources.digest);
+    load_free(&one);
+    load_free(&other);
+    load_free(&sources);
+}
+
+// ---- Under a schedule: 16 ranks in two periods of 8. Of each period, ranks 0 to 3 have experts 0
+// to 5, three for each pair of ranks; ranks 4 to 7 have experts 6 to 9, two for each pair. The
+// ranks with the same cut form the group of an all-to-all: 0, 2, 4, 6 and 1, 3, 5, 7.
+static void add_split(Schedule *schedule, RoleId role, GroupId group, uint32_t experts,
+                      uint32_t first) {
+    BlockId block = schedule_add_block(schedule, role, "layer");
+    Op send = {.kind = OP_COLLECTIVE, .op_class = OP_CLASS_DISPATCH, .name = "dispatch"};
+    send.comm = (Comm){.collective = COLLECTIVE_ALL_TO_ALL,
+                       .group = group,
+                       .bytes = extent_fixed(64),
+                       .split = SPLIT_BY_DESTINATION,
+                       .experts = experts,
+                       .experts_total = 10,
+                       .first_expert = first,
+                       .expert_sharers = 2,
+                       .element = 1};
+    Op work = {.kind = OP_GROUPED_GEMM, .op_class = OP_CLASS_EXPERTS, .name = "experts"};
+    work.compute = (Compute){.m = extent_fixed(100),
+                             .n = 1,
+                             .k = 1,
+                             .experts = experts,
+                             .experts_total = 10,
+                             .first_expert = first,
+                             .expert_sharers = 2};
+    schedule_add_op(schedule, &send);
+    schedule_add_op(schedule, &work);
+    schedule_add_segment(schedule, role, block, 1);
+}
+
+static Schedule split_schedule(void) {
+    Schedule schedule;
+    schedule_init(&schedule, "split", 16);
+    RoleId more = schedule_add_role(&schedule, "more", (RankSet){0, 4, 8, 2}, 1);
+    RoleId fewer = schedule_add_role(&schedule, "fewer", (RankSet){4, 4, 8, 2}, 1);
+    GroupId group = schedule_add_group(&schedule, &(GroupFamily){"ep", 4, 2, 4, 0, 8, 2});
+    add_split(&schedule, more, group, 3, 0);
+    add_split(&schedule, fewer, group, 2, 6);
+    schedule_finish(&schedule);
+    Err err = {0};
+    check_ok(schedule_check_structure(&schedule, &err), &err);
+    return schedule;
+}
+
+// Expert e gets e + 1 tokens of 55: experts 3 to 5 are 4 + 5 + 6, experts 8 and 9 are 9 + 10.
+static void test_load_ranks_that_share_experts_get_the_same(void **state) {
+    (void)state;
+    const uint64_t tokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    const uint32_t ranks[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 15};
+    const uint64_t parts[] = {6, 6, 15, 15, 15, 15, 19, 19, 6, 19};
+    Load load = {0};
+    Err err = {0};
+    Schedule schedule = split_schedule();
+    check_ok(load_of_counts(1, 1, 10, tokens, "", &load, &err), &err);
+    check_ok(load_check_schedule(&load, &schedule, &err), &err);
+    for (uint32_t i = 0; i < 10; i++) {
+        uint32_t rank = ranks[i], role = schedule_role_of(&schedule, rank);
+        for (OpId op = 2 * role; op < 2 * role + 2; op++) {
+            uint64_t part, whole;
+            load_rank_share(&load, &schedule, op, rank, &part, &whole);
+            assert_int_equal(part, parts[i]);
+            assert_int_equal(whole, 55);
+        }
+    }
+    load_free(&load);
+    schedule_free(&schedule);
+}
+
+// Two sources: positions 0 and 1 (ranks 0, 2) send all to expert 9, which rank 6 has; positions 2
+// and 3 send 1 of 4 tokens to expert 0. Together rank 6 gets 10 + 3 of 14.
+static void test_load_pairs_follow_their_source(void **state) {
+    (void)state;
+    const uint64_t tokens[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3};
+    const uint64_t to_first[] = {0, 0, 1, 1}, to_last[] = {10, 10, 3, 3}, wholes[] = {10, 10, 4, 4};
+    Load load = {0};
+    Err err = {0};
+    Schedule schedule = split_schedule();
+    uint64_t part, whole;
+    check_ok(load_of_counts(1, 2, 10, tokens, "", &load, &err), &err);
+    load_rank_share(&load, &schedule, 2, 6, &part, &whole);
+    assert_int_equal(part, 13);
+    assert_int_equal(whole, 14);
+    for (uint32_t position = 0; position < 4; position++) {
+        load_pair_share(&load, &schedule, 0, position, 0, &part, &whole);
+        assert_int_equal(part, to_first[position]);
+        assert_int_equal(whole, wholes[position]);
+        load_pair_share(&load, &schedule, 2, position, 6, &part, &whole);
+        assert_int_equal(part, to_last[position]);
+        assert_int_equal(whole, wholes[position]);
+    }
+    load_free(&load);
+    schedule_free(&schedule);
+}
+
+static void test_load_check_schedule_names_the_operation(void **state) {
+    (void)state;
+    const uint64_t tokens[] = {1, 2, 3, 4};
+    Load load = {0};
+    Err err = {0};
+    Schedule schedule = split_schedule();
+    check_ok(load_of_counts(1, 1, 4, tokens, "", &load, &err), &err);
+    check_fails(load_check_schedule(&load, &schedule, &err), &err,
+                "collective \"dispatch\" of role \"more\": the load is of 4 experts, expected 10");
+    load_free(&load);
+    schedule_free(&schedule);
+}
+
+static void test_load_reads_version_1(void **state) {
+    (void)state;
+    Load load = golden(), old = {0};
+    Err err = {0};
+    check_ok(load_read("tests/golden/load_1.json", &old, &err), &err);
+    assert_true(load.digest == old.digest);
+    assert_int_equal(old.sources, 1);
+    load_free(&load);
+    load_free(&old);
+}
+
 static void check_bad(const char *json, const char *message) {
     Load load = {0};
     Err err = {0};
@@ -89,14 +243,18 @@ static void test_load_refuses_bad_files(void **state) {
     check_bad(HEAD "\"experts\": 2, \"tokens\": []}",
               "l.json:1:58: tokens: expected at least one row, found none");
     check_bad(HEAD "\"experts\": 2, \"tokens\": [[0, 0]]}",
-              "l.json:1:59: tokens[0]: expected at least one token, found none");
+              "l.json:1:58: tokens: layer 0: expected at least one token, found none");
     check_bad(HEAD "\"experts\": 4000000000, \"tokens\": [[1]]}",
               "l.json:1:68: tokens[0]: expected an array of 4000000000 counts, found 1");
     check_bad(HEAD "\"experts\": 1, \"tokens\": [[1]], \"layers\": 1}",
               "l.json:1:65: unknown key \"layers\"");
+    check_bad(HEAD "\"experts\": 1, \"sources\": 2, \"tokens\": [[1]]}",
+              "l.json:1:72: tokens: expected a row for each of 2 sources of each layer, found 1");
+    check_bad(HEAD "\"experts\": 1, \"sources\": 0, \"tokens\": [[1]]}",
+              "l.json:1:1: sources: expected at least one, found none");
     check_bad(
-        "{\"moesim\": \"load\", \"version\": 2}",
-        "l.json:1:31: version: load format 2 is newer than this program, which reads up to 1");
+        "{\"moesim\": \"load\", \"version\": 3}",
+        "l.json:1:31: version: load format 3 is newer than this program, which reads up to 2");
 }
 
 int main(void) {
@@ -106,6 +264,12 @@ int main(void) {
         cmocka_unit_test(test_load_one_row_is_for_all_layers),
         cmocka_unit_test(test_load_check_names_both_numbers),
         cmocka_unit_test(test_load_writes_what_it_reads),
+        cmocka_unit_test(test_load_sources_sum_to_the_layer),
+        cmocka_unit_test(test_load_digest_is_of_the_counts),
+        cmocka_unit_test(test_load_ranks_that_share_experts_get_the_same),
+        cmocka_unit_test(test_load_pairs_follow_their_source),
+        cmocka_unit_test(test_load_check_schedule_names_the_operation),
+        cmocka_unit_test(test_load_reads_version_1),
         cmocka_unit_test(test_load_refuses_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,21 @@ static void check_sound(const Plan *plan, const Arch *arch) {
     schedule_free(&schedule);
 }
 
+// What may lie beside an all-to-all: nothing, another half of the tokens, parts of them.
+static void check_overlaps(const Plan *plan, const Arch *arch) {
+    static const struct {
+        Overlap overlap;
+        uint32_t chunks;
+    } ways[] = {{OVERLAP_NONE, 0}, {OVERLAP_TWO_BATCH, 0}, {OVERLAP_SHARED, 3}, {OVERLAP_NONE, 2}};
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        Plan other = *plan;
+        Err err = {{0}};
+        other.pools[0].prefill_overlap = other.pools[0].decode_overlap = ways[i].overlap;
+        other.pools[0].moe_chunks = ways[i].chunks;
+        if (plan_legal(&other, arch, &err)) check_sound(&other, arch);
+    }
+}
+
 // The three ways to reach experts and one or two replicas of each cut.
 static uint32_t check_variants(Plan plan, const Arch *arch) {
     uint32_t checked = 0;
@@ -110,6 +125,7 @@ static uint32_t check_variants(Plan plan, const Arch *arch) {
             plan.pools[0].moe_comm = (MoeComm)comm;
             if (!plan_legal(&plan, arch, &err)) continue;
             check_sound(&plan, arch);
+            if (replicas == 1) check_overlaps(&plan, arch);
             checked++;
         }
     }

@@ -68,6 +68,28 @@ static void test_plan_label_and_product_spell_the_plan_out(void **state) {
     assert_string_equal(plan_gpu_product(&plan, text), "72 = 8 tp x 1 dp x 1 pp x 9 replicas");
 }
 
+static void check_overlap_label(Overlap prefill, Overlap decode, uint32_t chunks,
+                                const char *want) {
+    char text[PLAN_TEXT_MAX];
+    Plan plan = make(4, 1, 18, 72, 1);
+    plan.pools[0].prefill_overlap = prefill;
+    plan.pools[0].decode_overlap = decode;
+    plan.pools[0].moe_chunks = chunks;
+    assert_string_equal(plan_label(&plan, text), want);
+}
+
+static void test_plan_label_says_what_overlaps(void **state) {
+    (void)state;
+    const Overlap shared = OVERLAP_SHARED, none = OVERLAP_NONE, halves = OVERLAP_TWO_BATCH;
+    check_overlap_label(halves, halves, 0, "TP4 PP1 DP18 EP72 x1 tbo");
+    check_overlap_label(halves, shared, 0, "TP4 PP1 DP18 EP72 x1 tbo-prefill");
+    check_overlap_label(shared, halves, 0, "TP4 PP1 DP18 EP72 x1 tbo-decode");
+    check_overlap_label(none, none, 0, "TP4 PP1 DP18 EP72 x1 serial");
+    check_overlap_label(none, halves, 0, "TP4 PP1 DP18 EP72 x1 serial-prefill tbo-decode");
+    check_overlap_label(halves, none, 0, "TP4 PP1 DP18 EP72 x1 tbo-prefill serial-decode");
+    check_overlap_label(shared, shared, 4, "TP4 PP1 DP18 EP72 x1 chunks 4");
+}
+
 // Eight pools do not fit into one cell of a table: the label ends, and the buffer holds.
 static void test_plan_label_of_many_pools_is_cut(void **state) {
     (void)state;
@@ -120,8 +142,35 @@ static void test_plan_check_names_the_contradiction(void **state) {
     plan = make(4, 1, 18, 72, 1);
     plan.pools[0].all_to_all = ALGORITHM_ONE_SHOT;
     expect_wrong(&plan, "pools[0]: all_to_all cannot be \"one-shot\"");
+    plan.pools[0].all_to_all = ALGORITHM_AUTO; // left to simulation
+    check_ok(plan_check(&plan, &err), &err);
     plan = (Plan){0};
     expect_wrong(&plan, "0 pools, expected 1 to 8");
+}
+
+static void test_plan_check_overlaps_only_what_travels(void **state) {
+    (void)state;
+    Err err = {0};
+    Plan plan = make(4, 1, 18, 72, 1);
+    plan.pools[0].prefill_overlap = OVERLAP_TWO_BATCH;
+    plan.pools[0].prefill_sms = 20;
+    check_ok(plan_check(&plan, &err), &err);
+    plan.pools[0].moe_chunks = 2;
+    expect_wrong(&plan, "pools[0]: moe_chunks is 2 with overlap \"two-batch\", expected 0");
+    plan.pools[0].prefill_overlap = OVERLAP_SHARED;
+    check_ok(plan_check(&plan, &err), &err);
+    plan.pools[0].moe_chunks = 1;
+    expect_wrong(&plan, "pools[0]: moe_chunks is 1, expected 0 or 2 to 16");
+    plan.pools[0].moe_chunks = 17;
+    expect_wrong(&plan, "pools[0]: moe_chunks is 17, expected 0 or 2 to 16");
+    plan.pools[0].moe_chunks = 0;
+    plan.pools[0].moe_comm = MOE_COMM_GATHER;
+    expect_wrong(&plan, "pools[0]: prefill_sms with moe_comm \"gather\" and ep 72, expected "
+                        "\"all-to-all\" and an ep above 1");
+    plan = make(4, 1, 18, 1, 1);
+    plan.pools[0].decode_overlap = OVERLAP_TWO_BATCH;
+    expect_wrong(&plan, "pools[0]: decode_overlap with moe_comm \"all-to-all\" and ep 1, expected "
+                        "\"all-to-all\" and an ep above 1");
 }
 
 // 65,536 to the fourth power is 2^64, which is 0 in 64 bits.
@@ -352,6 +401,31 @@ static void test_plan_file_keeps_two_pools_and_a_transfer(void **state) {
     plan_file_free(&read);
 }
 
+// Files of older versions have no such fields, and a plan without them has the digest it had.
+static void test_plan_file_keeps_what_overlaps(void **state) {
+    (void)state;
+    PlanFile file = {.plan = make(4, 1, 18, 72, 1)}, read = {0};
+    Pool *pool = &file.plan.pools[0];
+    Digest before = plan_digest(&file.plan);
+    Err err = {0};
+    Text text = {0};
+    plan_write(&file, &text);
+    assert_null(strstr(text_string(&text), "overlap"));
+    text_free(&text);
+    pool->prefill_overlap = OVERLAP_TWO_BATCH;
+    pool->decode_overlap = OVERLAP_NONE;
+    pool->prefill_sms = 20;
+    plan_write(&file, &text);
+    check_ok(plan_parse("p.json", text.data, text.length, &read, &err), &err);
+    assert_int_equal(read.plan.pools[0].prefill_overlap, OVERLAP_TWO_BATCH);
+    assert_int_equal(read.plan.pools[0].decode_overlap, OVERLAP_NONE);
+    assert_int_equal(read.plan.pools[0].prefill_sms, 20);
+    assert_true(plan_digest(&read.plan) == plan_digest(&file.plan));
+    assert_true(plan_digest(&read.plan) != before);
+    text_free(&text);
+    plan_file_free(&read);
+}
+
 static void test_plan_file_refuses_bad_files(void **state) {
     (void)state;
     const char *const cases[][2] = {
@@ -366,7 +440,8 @@ static void test_plan_file_refuses_bad_files(void **state) {
         {"contradiction",
          ":8:5: pools[0]: ep 72 x moe_tp 2 is 144 ranks, expected tp 4 x dp 18 = 72"},
         {"algorithm", ":22:21: pools[0].all_reduce: expected one of \"direct\", \"ring\", "
-                      "\"one-shot\", \"pairwise\", found \"rnig\", did you mean \"ring\"?"},
+                      "\"one-shot\", \"pairwise\", \"tree\", \"pipelined-tree\", \"in-switch\", "
+                      "\"hierarchical\", \"auto\", found \"rnig\", did you mean \"ring\"?"},
         {"digest", ":6:47: scenario.digest: expected 16 lower-case hexadecimal digits, found "
                    "\"0xff\""},
         {"no-pools", ":7:12: pools: 0 pools, expected 1 to 8"},
@@ -402,9 +477,11 @@ int main(void) {
         cmocka_unit_test(test_plan_stage_layers_are_even_with_leftovers_first),
         cmocka_unit_test(test_plan_counts_ranks),
         cmocka_unit_test(test_plan_label_and_product_spell_the_plan_out),
+        cmocka_unit_test(test_plan_label_says_what_overlaps),
         cmocka_unit_test(test_plan_label_of_many_pools_is_cut),
         cmocka_unit_test(test_plan_digest_depends_on_each_decision),
         cmocka_unit_test(test_plan_check_names_the_contradiction),
+        cmocka_unit_test(test_plan_check_overlaps_only_what_travels),
         cmocka_unit_test(test_plan_check_refuses_products_that_wrap),
         cmocka_unit_test(test_plan_check_keeps_pools_apart),
         cmocka_unit_test(test_plan_legal_tp_divides_heads),
@@ -418,6 +495,7 @@ int main(void) {
         cmocka_unit_test(test_plan_file_writes_what_it_read),
         cmocka_unit_test(test_plan_file_has_a_stable_form),
         cmocka_unit_test(test_plan_file_keeps_two_pools_and_a_transfer),
+        cmocka_unit_test(test_plan_file_keeps_what_overlaps),
         cmocka_unit_test(test_plan_file_refuses_bad_files),
         cmocka_unit_test(test_plan_file_refuses_a_truncated_file),
     };

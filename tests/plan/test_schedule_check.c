@@ -107,6 +107,33 @@ static void test_schedule_check_refuses_an_algorithm_of_another_collective(void 
                          "algorithm \"pairwise\"");
 }
 
+// 8 ranks in nodes of 3; a plan's "auto" that nobody replaced; more than all bytes over a rail.
+static void test_schedule_check_refuses_hierarchies_that_do_not_divide(void **state) {
+    (void)state;
+    Schedule schedule;
+    HandCollective hand = {.collective = COLLECTIVE_ALL_TO_ALL,
+                           .algorithm = ALGORITHM_HIERARCHICAL,
+                           .n = 8,
+                           .inner = 3,
+                           .bytes = 8,
+                           .room_B = 8,
+                           .element = 1,
+                           .format = NUMFMT_F32};
+    hand_collective(&hand, &schedule);
+    check_bad(&schedule,
+              "role \"all\", block \"block\", operation \"comm\": hierarchical all-to-all of 8 "
+              "ranks: expected nodes of 2 to 8 ranks that divide them, found 3");
+    hand.inner = 4;
+    hand_collective(&hand, &schedule);
+    schedule.ops[0].comm.rail_ppm = 1000001;
+    check_bad(&schedule, "role \"all\", block \"block\", operation \"comm\": expected at most "
+                         "1000000 millionths over rails, found 1000001");
+    hand.algorithm = ALGORITHM_AUTO;
+    hand_collective(&hand, &schedule);
+    check_bad(&schedule, "role \"all\", block \"block\", operation \"comm\": all-to-all has no "
+                         "algorithm \"auto\"");
+}
+
 static void test_schedule_check_refuses_waits_across_roles(void **state) {
     (void)state;
     Schedule schedule;
@@ -384,6 +411,7 @@ int main(void) {
         cmocka_unit_test(test_schedule_check_wants_groups_as_their_formula),
         cmocka_unit_test(test_schedule_check_wants_a_role_inside_its_groups),
         cmocka_unit_test(test_schedule_check_refuses_an_algorithm_of_another_collective),
+        cmocka_unit_test(test_schedule_check_refuses_hierarchies_that_do_not_divide),
         cmocka_unit_test(test_schedule_check_refuses_waits_across_roles),
         cmocka_unit_test(test_schedule_check_keeps_slices_inside_buffers),
         cmocka_unit_test(test_schedule_check_refuses_sizes_that_saturate),

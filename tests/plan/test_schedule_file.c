@@ -30,6 +30,14 @@ static void test_schedule_file_round_trip(void **state) {
     check_round_trip(&schedule);
     hand_experts(24, &schedule);
     check_round_trip(&schedule);
+    hand_experts(24, &schedule);
+    for (OpId id = 0; id < schedule.op_count; id++) {
+        schedule.ops[id].comm.algorithm = ALGORITHM_HIERARCHICAL;
+        schedule.ops[id].comm.inner = 4;
+        schedule.ops[id].comm.rail_ppm = 453627;
+    }
+    schedule_finish(&schedule);
+    check_round_trip(&schedule);
 }
 
 // One operation of each kind that computes, with every field set; numbers over 2^53, which JSON
@@ -37,7 +45,7 @@ static void test_schedule_file_round_trip(void **state) {
 static void test_schedule_file_keeps_every_field(void **state) {
     (void)state;
     Schedule schedule;
-    Extent all = {UINT64_MAX, 2, 3, 4, UINT64_C(9007199254740993), 6};
+    Extent all = {UINT64_MAX, 2, 3, 4, UINT64_C(9007199254740993), 6, 1, 3};
     Compute compute = {.m = all,
                        .n = 1,
                        .k = 2,
@@ -47,6 +55,7 @@ static void test_schedule_file_keeps_every_field(void **state) {
                        .experts = 4,
                        .experts_total = 9,
                        .first_expert = 5,
+                       .expert_sharers = 2,
                        .moe_layer = 6,
                        .flop = all,
                        .bytes = all};
@@ -62,6 +71,29 @@ static void test_schedule_file_keeps_every_field(void **state) {
     }
     schedule_add_segment(&schedule, role, block, 4);
     schedule_finish(&schedule);
+    check_round_trip(&schedule);
+}
+
+// SMs that a collective takes, and parts of the tokens; 0 and 1 parts are not written.
+static void test_schedule_file_keeps_sms_and_parts(void **state) {
+    (void)state;
+    Schedule schedule;
+    Text text = {0};
+    hand_experts(24, &schedule);
+    Digest before = schedule.digest;
+    schedule.ops[0].comm.sms = 20;
+    schedule.ops[0].comm.bytes = (Extent){.fixed = 96, .part = 1, .parts = 2};
+    schedule.ops[1].comm.bytes.parts = 1;
+    schedule_finish(&schedule);
+    schedule_write(&schedule, &text);
+    Schedule again = parse(&text);
+    assert_true(again.digest != before);
+    assert_int_equal(again.ops[0].comm.sms, 20);
+    assert_int_equal(again.ops[1].comm.sms, 0);
+    assert_true(extent_equals(&again.ops[0].comm.bytes, &schedule.ops[0].comm.bytes));
+    assert_int_equal(again.ops[1].comm.bytes.parts, 0);
+    schedule_free(&again);
+    text_free(&text);
     check_round_trip(&schedule);
 }
 
@@ -114,6 +146,12 @@ static void test_schedule_file_refuses_what_is_wrong(void **state) {
     check_change("\"peer\": 3", "\"peer\": 7",
                  "s.json: role \"stage 0\", block \"turn\", operation \"receive\": there is no "
                  "other role 7");
+    check_change("\"bytes\": 4", "\"bytes\": {\"per_token\": 4, \"part\": 2, \"parts\": 2}",
+                 "s.json:42:101: buffers[0].bytes.part: expected a number below 2, found 2");
+    check_change("\"bytes\": 4", "\"bytes\": {\"per_token\": 4, \"part\": 0, \"parts\": 65}",
+                 "s.json:42:113: buffers[0].bytes.parts: expected 2 to 64, found 65");
+    check_change("\"bytes\": 4", "\"bytes\": {\"per_token\": 4, \"part\": 0}",
+                 "s.json:42:76: buffers[0].bytes: missing \"parts\"");
     check_change("\"write\": 0", "\"write\": 2",
                  "s.json: role \"stage 0\", block \"turn\", operation \"receive\": slice 0: buffer "
                  "\"token\" belongs to another role");
@@ -141,6 +179,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedule_file_round_trip),
         cmocka_unit_test(test_schedule_file_keeps_every_field),
+        cmocka_unit_test(test_schedule_file_keeps_sms_and_parts),
         cmocka_unit_test(test_schedule_file_is_stable),
         cmocka_unit_test(test_schedule_file_refuses_what_is_wrong),
         cmocka_unit_test(test_schedule_file_refuses_a_folder),

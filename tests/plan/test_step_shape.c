@@ -42,6 +42,58 @@ static void test_step_shape_saturates(void **state) {
     assert_true(step_shape_prefill(UINT64_MAX, 1).qk_pairs == UINT64_MAX);
 }
 
+static void check_part(const StepShape *shape, uint32_t part, uint32_t parts, StepShape want) {
+    StepShape got = step_shape_part(shape, part, parts);
+    assert_int_equal(got.tokens, want.tokens);
+    assert_int_equal(got.sequences, want.sequences);
+    assert_int_equal(got.kv_tokens, want.kv_tokens);
+    assert_int_equal(got.qk_pairs, want.qk_pairs);
+}
+
+// 5 sequences at 100 tokens: 3 in the first half, 2 in the second; in quarters 2, 1, 1 and 1.
+static void test_step_shape_parts_of_a_decode_step(void **state) {
+    (void)state;
+    StepShape shape = step_shape_decode(5, 100);
+    check_part(&shape, 0, 2, step_shape_decode(3, 100));
+    check_part(&shape, 1, 2, step_shape_decode(2, 100));
+    check_part(&shape, 0, 4, step_shape_decode(2, 100));
+    for (uint32_t i = 1; i < 4; i++) check_part(&shape, i, 4, step_shape_decode(1, 100));
+    check_part(&shape, 0, 1, shape);
+    StepShape one = step_shape_decode(1, 100);
+    check_part(&one, 0, 2, one);
+    check_part(&one, 1, 2, (StepShape){0});
+}
+
+// 5 tokens after 10: the first 3 attend to 11, 12 and 13, the others to 14 and 15; the second half
+// reads the 13 tokens before it and itself. That is a chunk of 3 after 10 and one of 2 after 13.
+static void test_step_shape_parts_of_a_prompt_are_chunks(void **state) {
+    (void)state;
+    StepShape shape = step_shape_prefill(5, 10);
+    check_part(&shape, 0, 2, step_shape_prefill(3, 10));
+    check_part(&shape, 1, 2, step_shape_prefill(2, 13));
+}
+
+// 3 prompts of 3 tokens, cut after 5 of 9: one whole and 2 tokens of the second, 6 + 3 pairs over 3
+// + 2 tokens; then its last token, which attends to 3, and the third prompt, 3 + 6 pairs over 3
+// + 3.
+static void test_step_shape_parts_cut_through_a_prompt(void **state) {
+    (void)state;
+    StepShape shape = step_shape_prompts(3, 3);
+    check_part(&shape, 0, 2, (StepShape){5, 2, 5, 9});
+    check_part(&shape, 1, 2, (StepShape){4, 2, 6, 9});
+}
+
+// Sums that are not those of equal sequences: in proportion to 2 and 1 of 3 tokens, the first part
+// rounded up: ceil(2 x 2 / 3), ceil(2 x 7 / 3), ceil(2 x 8 / 3).
+static void test_step_shape_parts_in_proportion(void **state) {
+    (void)state;
+    StepShape shape = {.tokens = 3, .sequences = 2, .kv_tokens = 7, .qk_pairs = 8};
+    check_part(&shape, 0, 2, (StepShape){2, 2, 5, 6});
+    check_part(&shape, 1, 2, (StepShape){1, 0, 2, 2});
+    StepShape huge = {UINT64_MAX, 1, UINT64_MAX, UINT64_MAX};
+    assert_true(step_shape_part(&huge, 1, 2).tokens == UINT64_MAX / 2);
+}
+
 static void test_step_shape_digest_tells_shapes_apart(void **state) {
     (void)state;
     StepShape a = step_shape_decode(2, 3), b = step_shape_decode(3, 2);
@@ -55,6 +107,10 @@ int main(void) {
         cmocka_unit_test(test_step_shape_prefill_is_causal),
         cmocka_unit_test(test_step_shape_prompts_are_side_by_side),
         cmocka_unit_test(test_step_shape_saturates),
+        cmocka_unit_test(test_step_shape_parts_of_a_decode_step),
+        cmocka_unit_test(test_step_shape_parts_of_a_prompt_are_chunks),
+        cmocka_unit_test(test_step_shape_parts_cut_through_a_prompt),
+        cmocka_unit_test(test_step_shape_parts_in_proportion),
         cmocka_unit_test(test_step_shape_digest_tells_shapes_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ static void build(Example *example) {
     timeline->end_ps = 4000001;
     timeline->member_count = 2;
     timeline->op_count = 3;
-    timeline->folded = true;
+    const TimelineMember members[] = {{0, 0, 1}, {1, 1, 2}};
+    timeline->members = arena_copy(&timeline->arena, members, 2, sizeof *members);
     timeline->totals = arena_alloc(&timeline->arena, 6, sizeof *timeline->totals);
     timeline->totals[0].price.flop = 77;
     timeline->totals[4].bytes = 1024;
@@ -129,7 +130,7 @@ static void test_timeline_chrome_names_ranks_when_expanded(void **state) {
     (void)state;
     Example example;
     build(&example);
-    example.timeline.folded = false;
+    example.timeline.form = TIMELINE_EXPANDED;
     Text text = {0};
     timeline_write_chrome(&example.timeline, &example.schedule, &text);
     assert_non_null(strstr(text.data, "\"args\":{\"name\":\"rank 0 (front)\"}"));

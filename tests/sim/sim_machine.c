@@ -3,11 +3,8 @@
 
 #include "tests/check.h"
 
-void sim_machine_open(SimMachine *bench, const char *json) {
-    Err err = {0};
+void sim_machine_init(SimMachine *bench) {
     *bench = (SimMachine){0};
-    check_ok(topology_parse("test", json, strlen(json), &bench->topology, &err), &err);
-    check_ok(fabric_build(&bench->topology, &bench->catalogue, &bench->fabric, &err), &err);
     for (uint32_t p = 0; p < CALIB_COUNT; p++) bench->calib.values[p].value = 1;
     const CalibParam times[] = {CALIB_KERNEL,   CALIB_NVLINK_STEP, CALIB_PCIE_STEP,
                                 CALIB_NET_STEP, CALIB_COLLECTIVE,  CALIB_STEP_OVERHEAD};
@@ -19,6 +16,13 @@ void sim_machine_open(SimMachine *bench, const char *json) {
     bench->device.rate_flops[NUMFMT_BF16] = (Range){1000000000000000, 1000000000000000};
     bench->device.compute_units = 100;
     bench->model = (PriceModel){&bench->device, &bench->calib};
+}
+
+void sim_machine_open(SimMachine *bench, const char *json) {
+    Err err = {0};
+    sim_machine_init(bench);
+    check_ok(topology_parse("test", json, strlen(json), &bench->topology, &err), &err);
+    check_ok(fabric_build(&bench->topology, &bench->catalogue, &bench->fabric, &err), &err);
 }
 
 void sim_machine_close(SimMachine *bench) {

@@ -27,6 +27,7 @@ typedef struct Collect {
     uint32_t size, stride, times;
 } Collect;
 
+void sim_machine_init(SimMachine *bench); // all but the topology and the fabric
 void sim_machine_open(SimMachine *bench, const char *json);
 void sim_machine_close(SimMachine *bench);
 char *sim_machine_switch(Arena *arena, uint32_t gpus, uint32_t planes, const char *bandwidth);

@@ -257,6 +257,34 @@ static void test_space_one_more_node_takes_away_no_plan(void **state) {
     space_free(&fewer);
 }
 
+// DeepSeek-V3 on 72 GPUs: wide EP by all-to-all is tried in halves too, in prefill; in decode as
+// well from 32 sequences on a rank (32 x 72 = 2304 requests); by gathering, or with every expert on
+// every rank, nothing travels beside which there could be something. Its kernels take 20 SMs of a
+// GB200 in prefill.
+static void test_space_tries_two_batches_where_tokens_travel(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        Scenario scenario = workload(1024, 1024, i == 0 ? 2232 : 2304);
+        Space space = build("nvl72", hand_arch_deepseek_v3, &scenario);
+        const Pool *whole = &find_plan(&space, "TP1 PP1 DP72 EP72 x1")->plan.pools[0];
+        const Pool *halves = &find_plan(&space, "TP1 PP1 DP72 EP72 x1 tbo-prefill")->plan.pools[0];
+        assert_int_equal(whole->prefill_overlap, OVERLAP_SHARED);
+        assert_int_equal(whole->prefill_sms, 20);
+        assert_int_equal(whole->decode_sms, 0);
+        assert_int_equal(halves->prefill_overlap, OVERLAP_TWO_BATCH);
+        assert_int_equal(halves->decode_overlap, OVERLAP_SHARED);
+        assert_int_equal(halves->prefill_sms, 20);
+        assert_int_equal(is_absent(&space, "TP1 PP1 DP72 EP72 x1 tbo"), i == 0);
+        for (uint32_t c = 0; c < space.candidate_count; c++) {
+            const Pool *pool = &space.candidates[c].plan.pools[0];
+            if (pool->moe_comm == MOE_COMM_ALL_TO_ALL) continue;
+            assert_int_equal(pool->prefill_overlap + pool->decode_overlap, 2 * OVERLAP_SHARED);
+            assert_int_equal(pool->prefill_sms, 0);
+        }
+        space_free(&space);
+    }
+}
+
 // ---- Reasons.
 
 // DeepSeek-V3 in FP8 without scales: 672.99 GB, of which every rank holds 1.136 GB in full (q_a,
@@ -423,6 +451,7 @@ int main(void) {
         cmocka_unit_test(test_space_tries_widths_that_match),
         cmocka_unit_test(test_space_tries_odd_depths_for_one_replica),
         cmocka_unit_test(test_space_one_more_node_takes_away_no_plan),
+        cmocka_unit_test(test_space_tries_two_batches_where_tokens_travel),
         cmocka_unit_test(test_space_says_how_far_the_nearest_misses),
         cmocka_unit_test(test_space_keeps_tp_inside_a_domain),
         cmocka_unit_test(test_space_aligns_groups_with_nodes),

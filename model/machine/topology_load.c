@@ -1,0 +1,36 @@
+// A machine by its name: one line that a generator understands, or a file.
+//
+// Invariant: what begins with the name of a generator and a colon is never looked up as a file.
+#include "model/machine/topology.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/file.h"
+#include "model/machine/topology_synth.h"
+
+bool topology_synthetic(const char *spec, Topology *out, Err *err) {
+    return topology_synth_make(spec, out, err);
+}
+
+// True for what is meant as a line and begins with no generator: a word, a colon, a digit. A rate
+// has a '/', which would make it a path.
+static bool is_unknown(const char *name) {
+    size_t word = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return word > 0 && name[word] == ':' && name[word + 1] >= '0' && name[word + 1] <= '9' &&
+           access(name, F_OK) != 0;
+}
+
+bool topology_load(const char *name, Topology *out, Err *err) {
+    Arena arena = {0};
+    const char *path;
+    if (topology_synth_begins(name)) return topology_synth_make(name, out, err);
+    if (is_unknown(name))
+        return err_set(err,
+                       "%s: no such file here or in the shipped data, and no machine: expected a "
+                       "name such as ring:4,450GB/s, see \"moesim help topo\"",
+                       name);
+    bool done = file_find(name, &arena, &path, err) && topology_read(path, out, err);
+    arena_free(&arena);
+    return done;
+}

@@ -1,0 +1,70 @@
+// Moving the KV cache of one request between two sets of ranks that are cut differently, or to host
+// memory and back: which bytes go from which rank to which, in which order.
+//
+// A layer keeps, for each token, `heads` pieces of `head_B` bytes (keys and values of one KV head;
+// MLA: one latent for all), and once for the request `heads` states of `state_B` bytes (linear
+// attention). Heads are cut over tp: rank t of a stage has heads / tp of them in order, or, with
+// more ranks than heads, tp / heads ranks hold the same one. Layers are cut over pp as
+// pool_stage_layers does. Rank stage * tp + t.
+#ifndef MODEL_PLAN_KV_TRANSFER_H
+#define MODEL_PLAN_KV_TRANSFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+
+typedef struct KvLayer {
+    uint32_t heads;
+    uint64_t head_B, state_B; // of one head: bytes per token, and per request
+} KvLayer;
+
+// One end. HOST is a memory that ranks share: tp parts of it that each hold their heads once.
+typedef enum KvPlace { KV_DEVICE, KV_HOST } KvPlace;
+typedef struct KvSide {
+    KvPlace place;
+    uint32_t tp, pp;
+    uint32_t page; // tokens of a page
+} KvSide;
+
+// REQUEST: all of a pair of ranks together, once the prompt is done. LAYER: layer by layer, as a
+// prefill finishes them. BLOCK: by runs of tokens that lie in one page at both ends, all layers of
+// a run before the next one, as chunked prefill finishes them; states last.
+typedef enum KvOrder { KV_BY_REQUEST, KV_BY_LAYER, KV_BY_BLOCK } KvOrder;
+
+typedef struct KvMove {
+    const KvLayer *layers; // borrowed
+    uint32_t layer_count;
+    KvSide from, to;
+    uint64_t tokens;
+    KvOrder order;
+} KvMove;
+
+// Heads [first_head, first_head + heads) of layer `layer` for tokens [first_token, first_token +
+// tokens); with tokens == 0 their states. Numbers are those of the whole model and request.
+typedef struct KvPiece {
+    uint32_t from, to;
+    uint32_t layer, first_head, heads;
+    uint64_t first_token, tokens;
+    uint64_t bytes;
+    uint32_t batch; // pieces of one batch may move together; batches follow each other
+} KvPiece;
+
+typedef struct KvList {
+    KvPiece *pieces; // heap, in order
+    uint64_t count, capacity;
+} KvList;
+
+#define KV_PIECES_MAX (UINT64_C(1) << 22)
+
+// A zeroed KvList is empty. Each rank of `to` gets each byte that it has to hold once, from a rank
+// that holds it; ranks that hold the same share the sending. Refused: heads that tp neither divides
+// nor is a multiple of, fewer layers than stages, pages of no tokens, more than KV_PIECES_MAX.
+bool kv_transfer_list(const KvMove *move, KvList *out, Err *err);
+void kv_transfer_free(KvList *list);
+
+// Bytes that all ranks of a side hold together, what is held several times counted as often: what a
+// move to it takes. Saturates.
+uint64_t kv_transfer_side_B(const KvMove *move, const KvSide *side);
+
+#endif

@@ -1,0 +1,64 @@
+// The option --load: a law by its expected shares, or a file.
+//
+// Invariant: a load that is returned has the layers and experts of the model.
+#include "sim/commands/load_option.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LAW_SEED 1 // of the order of the experts; moesim load makes others
+
+bool load_option_rule(const Arch *arch, RoutingRule *out, uint32_t *out_layers, Err *err) {
+    RoutingRule rule = {0};
+    uint32_t layers = 0;
+    for (uint32_t k = 0; k < arch->kind_count; k++) {
+        const MlpSpec *mlp = &arch->mlps[arch->kinds[k].mlp];
+        if (mlp->experts == 0) continue;
+        if (layers > 0 && (mlp->experts != rule.experts || mlp->top_k != rule.top_k))
+            return err_set(err,
+                           "%s: has layers that choose %" PRIu32 " of %" PRIu32
+                           " experts and %" PRIu32 " of %" PRIu32,
+                           arch->name, rule.top_k, rule.experts, mlp->top_k, mlp->experts);
+        rule = (RoutingRule){mlp->experts, mlp->top_k, mlp->groups, mlp->top_groups};
+        layers += arch->kinds[k].count;
+    }
+    if (layers == 0) return err_set(err, "%s: has no experts", arch->name);
+    *out = rule;
+    *out_layers = layers;
+    return true;
+}
+
+static bool is_law(const char *text) {
+    for (uint32_t kind = 0; kind < ROUTING_LAW_COUNT; kind++) {
+        size_t length = strlen(routing_law_names[kind]);
+        if (strncmp(text, routing_law_names[kind], length) == 0 &&
+            (text[length] == '\0' || text[length] == ':'))
+            return true;
+    }
+    return false;
+}
+
+static bool read_file(const char *path, const RoutingSpec *spec, Load *out, Err *err) {
+    Load load = {0};
+    if (!load_read(path, &load, err)) return false;
+    if (load_check(&load, spec->layers, spec->rule.experts, err)) {
+        *out = load;
+        return true;
+    }
+    load_free(&load);
+    return err_prefix(err, "%s", path);
+}
+
+bool load_option_read(const CliArgs *args, const Arch *arch, Load *out, Err *err) {
+    const char *text = cli_text(args, "load");
+    RoutingSpec spec = {.seed = LAW_SEED};
+    if (text == NULL || strcmp(text, "uniform") == 0) {
+        *out = load_uniform();
+        return true;
+    }
+    if (!load_option_rule(arch, &spec.rule, &spec.layers, err)) return err_prefix(err, "--load");
+    if (!is_law(text)) return read_file(text, &spec, out, err);
+    spec.sources = 1;
+    return (routing_parse_law(text, &spec.law, err) && routing_expect(&spec, out, err)) ||
+           err_prefix(err, "--load");
+}

@@ -1,0 +1,267 @@
+// The network of a list of transfers: the links that its routes use, a queue for every turn from an
+// input to an output, and the routes as hops that a packet can follow.
+//
+// A route is a set of links with weights; at every vertex as much weight arrives as leaves. A
+// packet is one unit of that weight: units that arrive at a vertex are numbered edge by edge, and
+// so are those that leave, so a number picks a path and every link carries exactly its share of all
+// numbers.
+//
+// Invariant: nothing depends on the order of the list: transfers are sorted by start, source and
+// destination, where each source begins with the GPU after itself. NCCL orders the peers of an
+// all-to-all in this way (nccl, src/init.cc, p2pSchedule), so that they do not all send to one.
+#include "sim/packet_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+#include "model/base/wide.h"
+
+#define QUEUES_MAX (UINT32_C(1) << 27)
+#define HOPS_MAX   (UINT32_C(1) << 26)
+
+// An edge of the route at hand.
+typedef struct Leg {
+    uint32_t level, wire, weight;
+    VertexId from;
+} Leg;
+
+static uint32_t input_number(PacketSim *sim, VertexId vertex) {
+    uint32_t found = keymap_find(&sim->inputs_by_vertex, vertex);
+    if (found == KEYMAP_NONE) {
+        found = sim->input_vertices++;
+        sim->inputs = mem_grow(sim->inputs, &sim->input_capacity, found + 1, sizeof *sim->inputs);
+        sim->inputs[found] = 0;
+        keymap_add(&sim->inputs_by_vertex, vertex, found);
+    }
+    return ++sim->inputs[found];
+}
+
+static uint32_t input_count(const PacketSim *sim, VertexId vertex) {
+    uint32_t found = keymap_find(&sim->inputs_by_vertex, vertex);
+    return found == KEYMAP_NONE ? 0 : sim->inputs[found];
+}
+
+static uint32_t wire_of(PacketSim *sim, LinkId id) {
+    uint32_t found = keymap_find(&sim->wire_by_link, id);
+    if (found != KEYMAP_NONE) return found;
+    FabricLink link = fabric_link(sim->fabric, id);
+    uint64_t buffer =
+        sim->options.buffer_B > 0 ? sim->options.buffer_B : packet_buffer_B(&link, &sim->options);
+    found = sim->wire_count++;
+    sim->wires = mem_grow(sim->wires, &sim->wire_capacity, sim->wire_count, sizeof *sim->wires);
+    sim->wires[found] = (Wire){.link = id,
+                               .from = link.from,
+                               .to = link.to,
+                               .capacity_Bps = link.capacity_Bps,
+                               .latency_ps = link.latency_ps,
+                               .input = input_number(sim, link.to),
+                               .ring_head = PACKET_NONE,
+                               .buffer_B = buffer,
+                               .credit_B = buffer,
+                               .least_credit_B = buffer};
+    keymap_add(&sim->wire_by_link, id, found);
+    return found;
+}
+
+static int compare_legs(const void *left, const void *right) {
+    const Leg *a = left, *b = right;
+    if (a->level != b->level) return a->level < b->level ? -1 : 1;
+    if (a->from != b->from) return a->from < b->from ? -1 : 1;
+    return a->wire < b->wire ? -1 : a->wire > b->wire;
+}
+
+// Edges in order of distance; at each distance the weights add up to the total.
+static Leg *list_legs(PacketSim *sim, const Route *route) {
+    Leg *legs = mem_alloc(route->count, sizeof *legs);
+    uint64_t weight = 0;
+    for (uint32_t i = 0; i < route->count; i++) {
+        uint32_t wire = wire_of(sim, route->edges[i].link);
+        legs[i] = (Leg){(uint32_t)(weight / route->weight_total), wire, route->edges[i].weight,
+                        sim->wires[wire].from};
+        weight += route->edges[i].weight;
+    }
+    qsort(legs, route->count, sizeof *legs, compare_legs);
+    return legs;
+}
+
+// The first leg of [begin, count) that leaves `vertex` at `level`, and where they end.
+static uint32_t legs_from(const Leg *legs, uint32_t count, uint32_t level, VertexId vertex,
+                          uint32_t *out_end) {
+    uint32_t low = 0, high = count;
+    Leg key = {.level = level, .from = vertex};
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (compare_legs(&legs[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint32_t end = low;
+    while (end < count && legs[end].level == level && legs[end].from == vertex) end++;
+    *out_end = end;
+    return low;
+}
+
+// Appends the hops of a route; those from its source come first.
+static bool add_hops(PacketSim *sim, const Route *route, Err *err) {
+    uint32_t base = sim->hop_count, count = route->count;
+    if (count > HOPS_MAX - base)
+        return err_set(err, "the routes have more than %u links: too many for packets", HOPS_MAX);
+    Leg *legs = list_legs(sim, route);
+    uint32_t *inflow = mem_alloc(count + 1, sizeof *inflow); // by first leg from a vertex
+    sim->hops = mem_grow(sim->hops, &sim->hop_capacity, base + count, sizeof *sim->hops);
+    uint32_t out_start = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const Leg *leg = &legs[i];
+        bool is_first = i == 0 || leg->level != legs[i - 1].level || leg->from != legs[i - 1].from;
+        if (is_first) out_start = 0;
+        uint32_t end, next = legs_from(legs, count, leg->level + 1, sim->wires[leg->wire].to, &end);
+        sim->hops[base + i] =
+            (Hop){leg->wire, leg->weight, out_start, inflow[next], base + next, end - next};
+        out_start += leg->weight;
+        inflow[next] += leg->weight;
+    }
+    sim->hop_count += count;
+    mem_free(inflow);
+    mem_free(legs);
+    return true;
+}
+
+// The number nearest below the golden section of `total` that has no divisor in common with it: its
+// multiples visit all paths once in `total` steps, evenly at every length (Knuth, The Art of
+// Computer Programming, volume 3, section 6.4, theorem S).
+static uint32_t stride_of(uint32_t total) {
+    uint32_t stride = (uint32_t)wide_mul_div(total, 618034, 1000000);
+    while (stride > 1 && wide_gcd(stride, total) != 1) stride--;
+    return stride > 0 ? stride : 1;
+}
+
+// The bits of a Digest that mixes few bytes are not all alike; this finish is that of splitmix64
+// (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
+static uint64_t draw(uint64_t seed, uint32_t from_gpu, uint32_t to_gpu) {
+    uint64_t x = hash_u64(hash_u64(hash_u64(HASH_START, seed), from_gpu), to_gpu);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static void set_path(const PacketSim *sim, Cargo *cargo, const Route *route) {
+    cargo->total = route->weight_total;
+    cargo->phase =
+        (uint32_t)(draw(sim->options.seed, cargo->from_gpu, cargo->to_gpu) % route->weight_total);
+    cargo->stride = sim->options.policy == ROUTE_HASH ? 0 : stride_of(route->weight_total);
+    cargo->latency_ps = route->latency_ps;
+}
+
+static bool count_packets(PacketSim *sim, Cargo *cargo, Err *err) {
+    uint64_t packets = wide_div_up_u64(cargo->bytes, sim->options.mtu_B);
+    sim->packets_total = wide_add_saturate(sim->packets_total, packets);
+    if (sim->packets_total > PACKET_COUNT_MAX)
+        return err_set(err,
+                       "the transfers have over %" PRIu64
+                       " packets: expected fewer bytes or a larger MTU than %u B",
+                       PACKET_COUNT_MAX, sim->options.mtu_B);
+    cargo->packets = (uint32_t)packets;
+    return true;
+}
+
+static int compare_cargos(const void *left, const void *right) {
+    const Cargo *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    if (a->from_gpu != b->from_gpu) return a->from_gpu < b->from_gpu ? -1 : 1;
+    bool a_wraps = a->to_gpu < a->from_gpu, b_wraps = b->to_gpu < b->from_gpu;
+    if (a_wraps != b_wraps) return a_wraps ? 1 : -1;
+    if (a->to_gpu != b->to_gpu) return a->to_gpu < b->to_gpu ? -1 : 1;
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static void list_cargos(PacketSim *sim, const NetTransfer *list, uint32_t count) {
+    sim->cargos = mem_alloc(count, sizeof *sim->cargos);
+    sim->cargo_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        sim->cargos[i] = (Cargo){.from_gpu = list[i].from_gpu,
+                                 .to_gpu = list[i].to_gpu,
+                                 .index = i,
+                                 .bytes = list[i].bytes,
+                                 .start = list[i].start};
+    qsort(sim->cargos, count, sizeof *sim->cargos, compare_cargos);
+}
+
+// Pairs that occur more than once share their hops: `routes` has the first cargo of each pair.
+static bool find_route(PacketSim *sim, KeyMap *routes, uint32_t index, const Route *route,
+                       Err *err) {
+    Cargo *cargo = &sim->cargos[index];
+    uint64_t pair = (uint64_t)cargo->from_gpu * sim->fabric->gpu_count + cargo->to_gpu;
+    uint32_t known = keymap_find(routes, pair);
+    set_path(sim, cargo, route);
+    cargo->first_hop = known == KEYMAP_NONE ? sim->hop_count : sim->cargos[known].first_hop;
+    if (known == KEYMAP_NONE) {
+        if (!add_hops(sim, route, err)) return false;
+        keymap_add(routes, pair, index);
+    }
+    VertexId source = fabric_gpu(sim->fabric, cargo->from_gpu);
+    while (cargo->first_count < route->count &&
+           sim->wires[sim->hops[cargo->first_hop + cargo->first_count].wire].from == source)
+        cargo->first_count++;
+    return true;
+}
+
+static bool add_queues(PacketSim *sim, Err *err) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < sim->wire_count; i++) {
+        sim->wires[i].queue_first = (uint32_t)count;
+        count += (uint64_t)input_count(sim, sim->wires[i].from) + 1;
+        if (count > QUEUES_MAX)
+            return err_set(err,
+                           "the switches have over %u pairs of an input and an output: too "
+                           "many for packets",
+                           QUEUES_MAX);
+    }
+    sim->queue_count = (uint32_t)count;
+    sim->queues = mem_alloc(count, sizeof *sim->queues);
+    for (uint32_t i = 0; i < sim->queue_count; i++) sim->queues[i].head = PACKET_NONE;
+    return true;
+}
+
+static bool add_routes(PacketSim *sim, KeyMap *routes, Route *route, TransfersBound *bound,
+                       Err *err) {
+    for (uint32_t i = 0; i < sim->cargo_count; i++) {
+        Cargo *cargo = &sim->cargos[i];
+        NetTransfer transfer = {cargo->from_gpu, cargo->to_gpu, cargo->bytes, cargo->start};
+        if (!fabric_route(sim->fabric, fabric_gpu(sim->fabric, cargo->from_gpu),
+                          fabric_gpu(sim->fabric, cargo->to_gpu), route, err))
+            return err_prefix(err, "transfer %u", cargo->index);
+        transfers_bound_add(bound, &transfer, route);
+        if (!find_route(sim, routes, i, route, err) || !count_packets(sim, cargo, err))
+            return false;
+    }
+    return true;
+}
+
+bool packet_net_build(PacketSim *sim, const NetTransfer *list, uint32_t count,
+                      TransfersBound *bound, Err *err) {
+    KeyMap routes = {0};
+    Route route = {0};
+    list_cargos(sim, list, count);
+    bool done = add_routes(sim, &routes, &route, bound, err) && add_queues(sim, err);
+    fabric_route_free(&route);
+    keymap_free(&routes);
+    return done;
+}
+
+void packet_net_free(PacketSim *sim) {
+    mem_free(sim->wires);
+    keymap_free(&sim->wire_by_link);
+    keymap_free(&sim->inputs_by_vertex);
+    mem_free(sim->inputs);
+    mem_free(sim->queues);
+    mem_free(sim->hops);
+    mem_free(sim->cargos);
+    mem_free(sim->streams);
+    mem_free(sim->packets);
+    mem_free(sim->events.events);
+    *sim = (PacketSim){0};
+}

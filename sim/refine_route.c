@@ -1,0 +1,464 @@
+// Routes of pairs by form, so that not every pair is searched.
+//
+// A pair whose route no fault touches has the form of its differing digits. A fault takes paths
+// away or makes them narrower and never adds any, so what is left of the shortest paths, if
+// anything, are still the shortest: pairs of one form that the same faults touch at the same places
+// share again a form, made from the search for the first of them. Where no path of the healthy
+// route is left, where links follow no formula and where the machine is not uniform, each pair is
+// searched.
+//
+// Invariant: weights of a form have no common divisor with its scale; links that forms use are in
+// one bundle only, and all links of a bundle are used with the same weight by every form that uses
+// one of them.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/wide.h"
+#include "model/machine/fabric_fault.h"
+#include "sim/net.h"
+#include "sim/refine_route.h"
+
+#define EXPLICIT_MAX 400000 // pairs that are searched one by one: about 10 s
+
+// Values of RefineRoutes.by_key that are no forms.
+#define SEARCH_EACH (KEYMAP_NONE - 1)
+
+enum { KEY_DIFFERENCE = 1, KEY_FAULTS, KEY_PAIR, KEY_HALF };
+
+static void add_to_set(KeyMap *set, uint64_t item) {
+    uint64_t key = refine_mix(item);
+    if (keymap_find(set, key) == KEYMAP_NONE) keymap_add(set, key, 0);
+}
+
+static bool is_in_set(const KeyMap *set, uint64_t item) {
+    return keymap_find(set, refine_mix(item)) != KEYMAP_NONE;
+}
+
+static void note_faulty(RefineRoutes *routes, LinkId link) {
+    routes->faulty = mem_grow(routes->faulty, &routes->faulty_capacity, routes->faulty_count + 2,
+                              sizeof *routes->faulty);
+    for (uint32_t way = 0; way < 2; way++) { // both directions
+        routes->faulty[routes->faulty_count++] = link ^ way;
+        add_to_set(&routes->faulty_links, link ^ way);
+    }
+    add_to_set(&routes->faulty_rules, fabric_link(&routes->healthy, link).rule);
+}
+
+void refine_route_open(RefineRoutes *routes, const Fabric *fabric) {
+    *routes = (RefineRoutes){.fabric = fabric, .healthy = fabric_as_built(fabric)};
+    const FabricFaults *faults = fabric->faults;
+    if (faults == NULL) return;
+    for (uint32_t i = 0; i < faults->link_count; i++) note_faulty(routes, faults->links[i].link);
+    for (uint32_t i = 0; i < faults->dead_count; i++) {
+        uint64_t cursor = 0;
+        LinkId link;
+        while (fabric_next_link(&routes->healthy, faults->dead[i], &cursor, &link))
+            note_faulty(routes, link);
+    }
+}
+
+void refine_route_close(RefineRoutes *routes) {
+    arena_free(&routes->arena);
+    mem_free(routes->forms);
+    mem_free(routes->faulty);
+    keymap_free(&routes->by_key);
+    keymap_free(&routes->faulty_links);
+    keymap_free(&routes->faulty_rules);
+    *routes = (RefineRoutes){0};
+}
+
+RefineDigits refine_route_digits(const Fabric *fabric, uint32_t gpu) {
+    RefineDigits digits = {0};
+    for (uint32_t d = fabric->shape.digit_count; d-- > 0;) {
+        digits.at[d] = gpu % fabric->shape.size[d];
+        gpu /= fabric->shape.size[d];
+    }
+    return digits;
+}
+
+LinkId refine_route_edge_link(const RefineFormEdge *edge, const RefineDigits *from,
+                              const RefineDigits *to, uint32_t digit_count) {
+    int64_t link = edge->base;
+    for (uint32_t d = 0; d < digit_count; d++)
+        link += edge->from[d] * from->at[d] + edge->to[d] * to->at[d];
+    return (LinkId)link;
+}
+
+// From the longest stride to the shortest; what is left over must be 0.
+bool refine_route_edge_find(const RefineFormEdge *edge, const FabricShape *shape, LinkId link,
+                            RefineDigits *out) {
+    int64_t left = (int64_t)link - edge->base, before = INT64_MAX;
+    memset(out, 0, sizeof *out);
+    for (uint32_t k = 0; k < shape->digit_count; k++) {
+        int64_t longest = 0;
+        uint32_t at = 0;
+        for (uint32_t d = 0; d < shape->digit_count; d++) {
+            int64_t stride = edge->from[d] + edge->to[d];
+            if (stride <= longest || stride >= before) continue;
+            longest = stride;
+            at = d;
+        }
+        if (longest == 0) break;
+        before = longest;
+        if (left < 0 || left / longest >= shape->size[at]) return false;
+        out->at[at] = (uint32_t)(left / longest);
+        left %= longest;
+    }
+    return left == 0;
+}
+
+static uint32_t add_form(RefineRoutes *routes, RefineForm *form) {
+    uint64_t divisor = form->scale;
+    for (uint32_t i = 0; i < form->edge_count; i++) {
+        RefineFormEdge *edge = &form->edges[i];
+        divisor = wide_gcd(divisor, edge->weight);
+        edge->is_suspect = is_in_set(&routes->faulty_rules, edge->rule);
+        form->is_suspect = form->is_suspect || edge->is_suspect;
+    }
+    form->scale /= (uint32_t)divisor;
+    for (uint32_t i = 0; i < form->edge_count; i++) form->edges[i].weight /= (uint32_t)divisor;
+    routes->forms = mem_grow(routes->forms, &routes->form_capacity, routes->form_count + 1,
+                             sizeof *routes->forms);
+    routes->forms[routes->form_count] = *form;
+    return routes->form_count++;
+}
+
+static uint32_t difference(const FabricShape *shape, const RefineDigits *a, const RefineDigits *b) {
+    uint32_t differs = 0;
+    for (uint32_t d = 0; d < shape->digit_count; d++)
+        if (a->at[d] != b->at[d]) differs |= UINT32_C(1) << d;
+    return differs;
+}
+
+static bool find_route(const RefineRoutes *routes, uint32_t from, uint32_t to, Route *out,
+                       Err *err) {
+    VertexId a = fabric_gpu(routes->fabric, from), b = fabric_gpu(routes->fabric, to);
+    return routes->without_faults ? fabric_route_healthy(routes->fabric, a, b, out, err)
+                                  : fabric_route(routes->fabric, a, b, out, err);
+}
+
+// ---- Pairs that are searched
+
+static void copy_edges(const RefineRoutes *routes, const Route *route, RefineForm *form) {
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < route->count; i++) {
+        FabricLink link = fabric_link(routes->fabric, route->edges[i].link);
+        form->edges[i] = (RefineFormEdge){.base = route->edges[i].link,
+                                          .weight = route->edges[i].weight,
+                                          .hop = (uint32_t)(seen / route->weight_total),
+                                          .rule = link.rule,
+                                          .capacity_Bps = link.capacity_Bps};
+        seen += route->edges[i].weight;
+    }
+}
+
+static RefineForm form_of_route(RefineRoutes *routes, const Route *route) {
+    RefineForm form = {.edge_count = route->count,
+                       .scale = route->weight_total,
+                       .hops = route->hops,
+                       .latency_ps = route->latency_ps,
+                       .step_param = net_step_param(routes->fabric, route)};
+    form.edges = arena_alloc(&routes->arena, route->count, sizeof *form.edges);
+    copy_edges(routes, route, &form);
+    return form;
+}
+
+static bool search_pair(RefineRoutes *routes, uint32_t from, uint32_t to, uint32_t *out, Err *err) {
+    uint64_t key = refine_mix2(KEY_PAIR, ((uint64_t)from << 32) | to);
+    *out = keymap_find(&routes->by_key, key);
+    if (*out != KEYMAP_NONE) return true;
+    if (routes->explicit_count == EXPLICIT_MAX)
+        return err_set(err, "more than %d pairs of GPUs have to be searched for routes",
+                       EXPLICIT_MAX);
+    Route route = {0};
+    bool done = find_route(routes, from, to, &route, err);
+    if (done) {
+        RefineForm form = form_of_route(routes, &route);
+        form.is_explicit = true;
+        routes->explicit_count++;
+        *out = add_form(routes, &form);
+        keymap_add(&routes->by_key, key, *out);
+    }
+    fabric_route_free(&route);
+    return done;
+}
+
+// ---- Pairs of one form
+
+static bool form_of_difference(RefineRoutes *routes, uint32_t differs, uint32_t *out, Err *err) {
+    uint64_t key = refine_mix2(KEY_DIFFERENCE, differs);
+    *out = keymap_find(&routes->by_key, key);
+    if (*out != KEYMAP_NONE) return true;
+    RefineForm form = {0};
+    bool is_affine;
+    if (!refine_form_make(routes, differs, &routes->arena, &form, &is_affine, err)) return false;
+    *out = is_affine ? add_form(routes, &form) : SEARCH_EACH;
+    keymap_add(&routes->by_key, key, *out);
+    return true;
+}
+
+static int compare_ids(const void *a, const void *b) {
+    const RefineFormEdge *x = a, *y = b;
+    return x->base < y->base ? -1 : x->base > y->base;
+}
+
+static const RefineFormEdge *edge_of_link(const RefineForm *healthy, const LinkId *links,
+                                          LinkId link) {
+    for (uint32_t i = 0; i < healthy->edge_count; i++)
+        if (links[i] == link) return &healthy->edges[i];
+    return NULL;
+}
+
+// The form of what faults left of a healthy one, from the route of one pair. False when the route
+// takes other links.
+static bool rest_of_form(RefineRoutes *routes, const RefineForm *healthy, const LinkId *links,
+                         const Route *route, RefineForm *out) {
+    if (route->is_hashed) return false;
+    RefineForm form = form_of_route(routes, route);
+    for (uint32_t i = 0; i < form.edge_count; i++) {
+        const RefineFormEdge *whole = edge_of_link(healthy, links, (LinkId)form.edges[i].base);
+        if (whole == NULL) return false;
+        RefineFormEdge edge = *whole;
+        edge.weight = form.edges[i].weight;
+        edge.capacity_Bps = form.edges[i].capacity_Bps;
+        form.edges[i] = edge;
+    }
+    *out = form;
+    return true;
+}
+
+// Which links of a pair are faulty, and what is left of them; 0 when none is.
+static uint64_t fault_key(const RefineRoutes *routes, uint32_t healthy, const LinkId *links) {
+    const RefineForm *form = &routes->forms[healthy];
+    uint64_t key = 0;
+    for (uint32_t i = 0; i < form->edge_count; i++) {
+        if (!form->edges[i].is_suspect || !is_in_set(&routes->faulty_links, links[i])) continue;
+        key = refine_mix2(key + i, fabric_link(routes->fabric, links[i]).capacity_Bps);
+    }
+    return key == 0 ? 0 : refine_mix2(refine_mix2(KEY_FAULTS, healthy), key);
+}
+
+static bool add_faulty_form(RefineRoutes *routes, uint64_t key, uint32_t healthy,
+                            const LinkId *links, uint32_t from, uint32_t to, Err *err) {
+    Route route = {0};
+    RefineForm form;
+    if (!find_route(routes, from, to, &route, err)) {
+        fabric_route_free(&route);
+        return false;
+    }
+    bool is_rest = rest_of_form(routes, &routes->forms[healthy], links, &route, &form);
+    keymap_add(&routes->by_key, key, is_rest ? add_form(routes, &form) : SEARCH_EACH);
+    fabric_route_free(&route);
+    return true;
+}
+
+static bool form_with_faults(RefineRoutes *routes, uint32_t healthy, uint32_t from, uint32_t to,
+                             uint32_t *out, Err *err) {
+    const RefineForm *form = &routes->forms[healthy];
+    const FabricShape *shape = &routes->fabric->shape;
+    RefineDigits a = refine_route_digits(routes->fabric, from),
+                 b = refine_route_digits(routes->fabric, to);
+    LinkId *links = mem_alloc(form->edge_count, sizeof *links);
+    for (uint32_t i = 0; i < form->edge_count; i++)
+        links[i] = refine_route_edge_link(&form->edges[i], &a, &b, shape->digit_count);
+    uint64_t key = fault_key(routes, healthy, links);
+    *out = healthy;
+    bool done = true;
+    if (key != 0 && keymap_find(&routes->by_key, key) == KEYMAP_NONE)
+        done = add_faulty_form(routes, key, healthy, links, from, to, err);
+    if (done && key != 0) *out = keymap_find(&routes->by_key, key);
+    mem_free(links);
+    return done;
+}
+
+static bool whole_form(RefineRoutes *routes, uint32_t from, uint32_t to, uint32_t *out, Err *err) {
+    const Fabric *fabric = routes->fabric;
+    if (!fabric->shape.uniform) return search_pair(routes, from, to, out, err);
+    RefineDigits a = refine_route_digits(fabric, from), b = refine_route_digits(fabric, to);
+    if (!form_of_difference(routes, difference(&fabric->shape, &a, &b), out, err)) return false;
+    if (*out != SEARCH_EACH && routes->forms[*out].is_suspect && !routes->without_faults &&
+        !form_with_faults(routes, *out, from, to, out, err))
+        return false;
+    return *out != SEARCH_EACH || search_pair(routes, from, to, out, err);
+}
+
+// ---- Halves
+
+// A switch sums and copies when one NVLink from each of its GPUs leads to it, and its device can;
+// one of no device is taken to.
+static bool is_through_switch(const RefineRoutes *routes, const RefineForm *form, uint32_t from,
+                              uint32_t to) {
+    const Fabric *fabric = routes->fabric;
+    RefineDigits a = {0}, b = {0};
+    if (!form->is_explicit) {
+        a = refine_route_digits(fabric, from);
+        b = refine_route_digits(fabric, to);
+    }
+    for (uint32_t i = 0; i < form->edge_count; i++) {
+        FabricLink link = fabric_link(
+            fabric, refine_route_edge_link(&form->edges[i], &a, &b, fabric->shape.digit_count));
+        const VertexClass *reached = fabric_class(fabric, link.to);
+        if (link.link_class != LINK_NVLINK) return false;
+        if (reached->kind == PART_GPU) continue;
+        if (reached->kind != PART_SWITCH) return false;
+        if (reached->device != NULL && reached->device->in_network == 0) return false;
+    }
+    return form->hops == 2;
+}
+
+// The part of a form on one side of the switch in its middle; latency is that of the whole, because
+// what goes up comes down at once.
+static bool half_form(RefineRoutes *routes, uint32_t whole, RefineHalf half, uint32_t from,
+                      uint32_t to, uint32_t *out, Err *err) {
+    uint64_t key = refine_mix2(refine_mix2(KEY_HALF, half), whole);
+    *out = keymap_find(&routes->by_key, key);
+    if (*out != KEYMAP_NONE) return true;
+    RefineForm form = routes->forms[whole];
+    if (!is_through_switch(routes, &form, from, to))
+        return err_set(err, "GPUs %u and %u share no switch that sums", from, to);
+    RefineFormEdge *edges = arena_alloc(&routes->arena, form.edge_count, sizeof *edges);
+    uint32_t count = 0, hop = half == REFINE_UP ? 0 : 1;
+    for (uint32_t i = 0; i < form.edge_count; i++)
+        if (form.edges[i].hop == hop) edges[count++] = form.edges[i];
+    form.edges = edges;
+    form.edge_count = count;
+    *out = add_form(routes, &form);
+    keymap_add(&routes->by_key, key, *out);
+    return true;
+}
+
+bool refine_route_form(RefineRoutes *routes, uint32_t from_gpu, uint32_t to_gpu, RefineHalf half,
+                       uint32_t *out, Err *err) {
+    if (!whole_form(routes, from_gpu, to_gpu, out, err)) return false;
+    return half == REFINE_WHOLE || half_form(routes, *out, half, from_gpu, to_gpu, out, err);
+}
+
+// ---- Bundles
+
+// All links that an edge stands for, wherever it occurs.
+typedef struct Orbit {
+    int64_t base;
+    uint64_t strides, uses; // hashes: of the strides, of the places where forms use it
+    uint32_t bundle;        // the first orbit of the bundle
+} Orbit;
+
+typedef struct Orbits {
+    Orbit *items;
+    uint32_t count, capacity;
+    KeyMap by_key;
+} Orbits;
+
+static uint64_t strides_hash(const RefineFormEdge *edge) {
+    uint64_t hash = 0;
+    for (uint32_t d = 0; d < FABRIC_DIGITS_MAX; d++) {
+        bool is_both = edge->from[d] != 0 && edge->to[d] != 0;
+        uint64_t stride = (uint64_t)(edge->from[d] + edge->to[d]);
+        hash = refine_mix2(hash, stride);
+        if (is_both) hash = refine_mix2(hash, (uint64_t)edge->from[d]);
+    }
+    return hash;
+}
+
+static uint64_t use_hash(uint32_t form, const RefineFormEdge *edge) {
+    uint64_t hash = refine_mix2(form, ((uint64_t)edge->weight << 32) | edge->rule);
+    hash = refine_mix2(hash, edge->capacity_Bps);
+    hash = refine_mix2(hash, edge->hop);
+    for (uint32_t d = 0; d < FABRIC_DIGITS_MAX; d++) {
+        hash = refine_mix2(hash, (uint64_t)edge->from[d]);
+        hash = refine_mix2(hash, (uint64_t)edge->to[d]);
+    }
+    return hash;
+}
+
+static Orbit *orbit_of(Orbits *orbits, const RefineFormEdge *edge) {
+    uint64_t strides = strides_hash(edge), key = refine_mix2(strides, (uint64_t)edge->base);
+    uint32_t found = keymap_find(&orbits->by_key, key);
+    if (found != KEYMAP_NONE) return &orbits->items[found];
+    orbits->items =
+        mem_grow(orbits->items, &orbits->capacity, orbits->count + 1, sizeof *orbits->items);
+    keymap_add(&orbits->by_key, key, orbits->count);
+    orbits->items[orbits->count] =
+        (Orbit){.base = edge->base, .strides = strides, .bundle = KEYMAP_NONE};
+    return &orbits->items[orbits->count++];
+}
+
+// Links of rules that explicit routes use stay apart: those may use some of a bundle only.
+static KeyMap explicit_rules(const RefineRoutes *routes) {
+    KeyMap rules = {0};
+    for (uint32_t f = 0; f < routes->form_count; f++)
+        for (uint32_t i = 0; routes->forms[f].is_explicit && i < routes->forms[f].edge_count; i++)
+            add_to_set(&rules, routes->forms[f].edges[i].rule);
+    return rules;
+}
+
+static void find_orbits(const RefineRoutes *routes, const KeyMap *apart, Orbits *out) {
+    for (uint32_t f = 0; f < routes->form_count; f++) {
+        const RefineForm *form = &routes->forms[f];
+        for (uint32_t i = 0; !form->is_explicit && i < form->edge_count; i++) {
+            if (is_in_set(apart, form->edges[i].rule)) continue;
+            orbit_of(out, &form->edges[i])->uses += use_hash(f, &form->edges[i]);
+        }
+    }
+}
+
+static void find_bundles(Orbits *orbits) {
+    KeyMap first = {0};
+    for (uint32_t i = 0; i < orbits->count; i++) {
+        uint64_t key = refine_mix2(orbits->items[i].uses, orbits->items[i].strides);
+        uint32_t found = keymap_find(&first, key);
+        if (found == KEYMAP_NONE) keymap_add(&first, key, i);
+        orbits->items[i].bundle = found == KEYMAP_NONE ? i : found;
+    }
+    keymap_free(&first);
+}
+
+// Makes one of the edges of a form from `first` on that are in its bundle, those after it; they are
+// in order of base.
+static void join_edges(RefineRoutes *routes, RefineFormEdge *edges, uint32_t count) {
+    qsort(edges, count, sizeof *edges, compare_ids);
+    LinkId *planes = arena_alloc(&routes->arena, count - 1, sizeof *planes);
+    for (uint32_t i = 1; i < count; i++) planes[i - 1] = (LinkId)(edges[i].base - edges[0].base);
+    edges[0].planes = planes;
+    edges[0].plane_count = count - 1;
+}
+
+static void bundle_form(RefineRoutes *routes, const KeyMap *apart, Orbits *orbits,
+                        RefineForm *form) {
+    RefineFormEdge *edges = arena_alloc(&routes->arena, form->edge_count, sizeof *edges);
+    uint32_t *bundles = mem_alloc(form->edge_count, sizeof *bundles);
+    bool *is_taken = mem_alloc(form->edge_count, sizeof *is_taken);
+    for (uint32_t i = 0; i < form->edge_count; i++)
+        bundles[i] = is_in_set(apart, form->edges[i].rule)
+                         ? KEYMAP_NONE
+                         : orbit_of(orbits, &form->edges[i])->bundle;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < form->edge_count; i++) {
+        if (is_taken[i]) continue;
+        uint32_t first = count;
+        for (uint32_t j = i; j < form->edge_count; j++) {
+            if (is_taken[j] || (j != i && (bundles[i] == KEYMAP_NONE || bundles[j] != bundles[i])))
+                continue;
+            is_taken[j] = true;
+            edges[count++] = form->edges[j];
+        }
+        join_edges(routes, &edges[first], count - first);
+        count = first + 1;
+    }
+    form->edges = edges;
+    form->edge_count = count;
+    mem_free(bundles);
+    mem_free(is_taken);
+}
+
+void refine_route_bundle(RefineRoutes *routes) {
+    KeyMap apart = explicit_rules(routes);
+    Orbits orbits = {0};
+    find_orbits(routes, &apart, &orbits);
+    find_bundles(&orbits);
+    for (uint32_t f = 0; f < routes->form_count; f++)
+        if (!routes->forms[f].is_explicit) bundle_form(routes, &apart, &orbits, &routes->forms[f]);
+    mem_free(orbits.items);
+    keymap_free(&orbits.by_key);
+    keymap_free(&apart);
+}

@@ -1,0 +1,272 @@
+// Algorithms by simulated time.
+//
+// A collective is simulated as a schedule of one operation, for all groups of its family at once,
+// because they share links. The result depends on kind, bytes, family and place alone and is
+// remembered by these; a place counts by its position in the innermost block that routes tell
+// apart, so that stages of a pipeline that lie alike are simulated once. Sources of the idea:
+// NCCL's tuner (src/graph/tuning.cc) compares predicted times of algorithms in the same way.
+//
+// Invariant: the choice is a function of the case; the order of calls and what is remembered do not
+// reach it.
+#include "sim/search/choose.h"
+
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/base/wide.h"
+#include "sim/keymap.h"
+
+#define IMPOSSIBLE (-1)
+
+struct Chooser {
+    Fabric fabric; // a view
+    const PriceModel *model;
+    ChooseEffort effort;
+    Arena arena; // reasons
+    Choice *choices;
+    uint32_t count, capacity;
+    KeyMap by_case;
+};
+
+Chooser *choose_open(const Fabric *fabric, const PriceModel *model, ChooseEffort effort) {
+    Chooser *chooser = mem_alloc(1, sizeof *chooser);
+    *chooser = (Chooser){.fabric = effort == CHOOSE_ALL ? *fabric : fabric_as_built(fabric),
+                         .model = model,
+                         .effort = effort};
+    return chooser;
+}
+
+void choose_close(Chooser *chooser) {
+    if (chooser == NULL) return;
+    arena_free(&chooser->arena);
+    mem_free(chooser->choices);
+    keymap_free(&chooser->by_case);
+    mem_free(chooser);
+}
+
+// ---- One case
+
+static uint32_t block_size(const Fabric *fabric) {
+    return fabric->domain_size > 1 ? fabric->domain_size : fabric->node_size;
+}
+
+uint32_t choose_inner(const Fabric *fabric, const GroupFamily *family, uint32_t first_gpu) {
+    uint32_t block = block_size(fabric), stride = family->stride > 0 ? family->stride : 1;
+    if (block == 0 || block % stride != 0) return 1;
+    uint32_t inner = (uint32_t)wide_gcd(family->size, block / stride);
+    bool is_aligned = (first_gpu + family->first) % (inner * stride) == 0 &&
+                      family->period % (inner * stride) == 0;
+    return is_aligned ? inner : 1;
+}
+
+// The ranks of a family, of whole periods.
+static RankSet ranks_of(const GroupFamily *family) {
+    uint32_t per_period = family->period > 0 ? family->per_period : family->count;
+    uint32_t count = per_period * family->size;
+    return (RankSet){.first = family->first,
+                     .count = count,
+                     .period = family->period > 0 ? family->period : count,
+                     .repeat = per_period > 0 ? family->count / per_period : 0};
+}
+
+static void build(const ChooseCase *given, const ChooseTime *way, Schedule *schedule) {
+    RankSet ranks = ranks_of(&given->family);
+    uint32_t last = schedule_rank_at(&ranks, schedule_set_size(&ranks) - 1);
+    schedule_init(schedule, "one collective", last + 1);
+    RoleId role = schedule_add_role(schedule, "ranks", ranks, 1);
+    GroupId group = schedule_add_group(schedule, &given->family);
+    BlockId block = schedule_add_block(schedule, role, "once");
+    bool is_split = given->split != SPLIT_EVEN;
+    schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
+                                    .op_class = OP_CLASS_OTHER,
+                                    .name = collective_names[given->kind],
+                                    .comm = {.collective = given->kind,
+                                             .algorithm = way->algorithm,
+                                             .inner = way->inner,
+                                             .rail_ppm = way->rail_ppm,
+                                             .group = group,
+                                             .bytes = extent_fixed(given->bytes),
+                                             .split = given->split,
+                                             .experts = is_split ? 1 : 0,
+                                             .experts_total = is_split ? given->family.size : 0,
+                                             .element = 1,
+                                             .format = NUMFMT_BF16}});
+    schedule_add_segment(schedule, role, block, 1);
+    schedule_finish(schedule);
+}
+
+static void simulate(Chooser *chooser, const ChooseCase *given, ChooseTime *way) {
+    Schedule schedule = {0};
+    Timeline timeline = {0};
+    Err err = {0};
+    StepShape shape = step_shape_decode(1, 1);
+    Load load = load_uniform();
+    SimOptions options = {.form = chooser->effort == CHOOSE_ALL ? SIM_AUTO : SIM_FOLDED,
+                          .first_gpu = given->first_gpu};
+    build(given, way, &schedule);
+    if (sim_run(&chooser->fabric, chooser->model, &schedule, &shape, &load, &options, &timeline,
+                &err)) {
+        way->time_ps = timeline.end_ps;
+        way->bound_ps = timeline.totals[0].bound_ps;
+    } else {
+        way->time_ps = IMPOSSIBLE;
+        way->reason = arena_string(&chooser->arena, err.text);
+    }
+    timeline_free(&timeline);
+    schedule_free(&schedule);
+    load_free(&load);
+}
+
+static bool is_irregular(const ChooseCase *given, Algorithm algorithm) {
+    CollectiveShape shape = {.kind = given->kind, .algorithm = algorithm, .n = given->family.size};
+    return algorithm != ALGORITHM_HIERARCHICAL && shape.n > 1 &&
+           collective_traffic(shape, 0).pattern == PATTERN_IRREGULAR;
+}
+
+static bool is_candidate(const Chooser *chooser, const ChooseCase *given, Algorithm algorithm) {
+    if (!collective_has(given->kind, algorithm)) return false;
+    if (chooser->effort == CHOOSE_ALL) return true;
+    return algorithm != ALGORITHM_PAIRWISE && !is_irregular(given, algorithm);
+}
+
+// Fills in what the algorithm needs to know of the nodes; false, with the reason, when they are of
+// no use to it.
+static bool find_nodes(const Chooser *chooser, const ChooseCase *given, ChooseTime *way) {
+    if (way->algorithm != ALGORITHM_HIERARCHICAL) return true;
+    way->inner = choose_inner(&chooser->fabric, &given->family, given->first_gpu);
+    if (way->inner == given->family.size) way->reason = "the group lies in one node";
+    if (way->inner <= 1) way->reason = "no ranks of the group share a node evenly";
+    if (way->reason != NULL) return false;
+    NodeSpread spread = given->spread;
+    spread.nodes = given->family.size / way->inner;
+    if (given->split != SPLIT_EVEN && spread.experts >= spread.nodes)
+        way->rail_ppm = node_spread_ppm(&spread);
+    return true;
+}
+
+static bool is_before(const ChooseTime *a, const ChooseTime *b) {
+    return a->time_ps >= 0 && (b->time_ps < 0 || a->time_ps < b->time_ps);
+}
+
+static void insert(Choice *choice, const ChooseTime *way) {
+    uint32_t at = choice->count++;
+    for (; at > 0 && is_before(way, &choice->times[at - 1]); at--)
+        choice->times[at] = choice->times[at - 1];
+    choice->times[at] = *way;
+}
+
+static Choice simulate_all(Chooser *chooser, const ChooseCase *given) {
+    Choice choice = {0};
+    for (uint32_t i = 0; i < ALGORITHM_COUNT; i++) {
+        ChooseTime way = {.algorithm = (Algorithm)i, .time_ps = IMPOSSIBLE};
+        if (!is_candidate(chooser, given, way.algorithm)) continue;
+        if (find_nodes(chooser, given, &way)) simulate(chooser, given, &way);
+        insert(&choice, &way);
+    }
+    return choice;
+}
+
+static Digest case_key(const ChooseCase *given) {
+    const GroupFamily *family = &given->family;
+    Digest key = hash_u64(HASH_START, (uint64_t)given->kind << 32 | given->split);
+    key = hash_u64(hash_u64(key, given->bytes), family->first);
+    key = hash_u64(key, (uint64_t)family->size << 32 | family->stride);
+    key = hash_u64(key, (uint64_t)family->count << 32 | family->period);
+    key = hash_u64(key, (uint64_t)family->per_period << 32 | given->spread.experts);
+    key = hash_u64(key, (uint64_t)given->spread.top_k << 32 | given->spread.groups);
+    return hash_u64(key, given->spread.top_groups);
+}
+
+// The first of the places that are alike.
+static ChooseCase moved_to_front(const Chooser *chooser, const ChooseCase *given) {
+    ChooseCase moved = *given;
+    uint32_t block = block_size(&chooser->fabric);
+    moved.family.first += given->first_gpu;
+    moved.first_gpu = 0;
+    if (block > 0) moved.family.first %= block;
+    return moved;
+}
+
+const Choice *choose_times(Chooser *chooser, const ChooseCase *given) {
+    ChooseCase moved = moved_to_front(chooser, given);
+    Digest key = case_key(&moved);
+    uint32_t found = keymap_find(&chooser->by_case, key);
+    if (found != KEYMAP_NONE) return &chooser->choices[found];
+    Choice choice = simulate_all(chooser, &moved);
+    chooser->choices = mem_grow(chooser->choices, &chooser->capacity, chooser->count + 1,
+                                sizeof *chooser->choices);
+    keymap_add(&chooser->by_case, key, chooser->count);
+    chooser->choices[chooser->count] = choice;
+    return &chooser->choices[chooser->count++];
+}
+
+// ---- A schedule
+
+static NodeSpread spread_of(const Arch *arch, const Comm *comm) {
+    NodeSpread spread = {0};
+    if (comm->split == SPLIT_EVEN) return spread;
+    for (uint32_t i = 0; i < arch->kind_count; i++) {
+        const MlpSpec *mlp = &arch->mlps[arch->kinds[i].mlp];
+        if (mlp->experts == comm->experts_total)
+            spread = (NodeSpread){.experts = mlp->experts,
+                                  .top_k = mlp->top_k,
+                                  .groups = mlp->groups,
+                                  .top_groups = mlp->top_groups};
+    }
+    return spread;
+}
+
+void choose_log_free(ChooseLog *log) {
+    mem_free(log->rows);
+    *log = (ChooseLog){0};
+}
+
+static bool is_known(const ChooseLog *log, const ChooseRow *row) {
+    for (uint32_t i = 0; i < log->count; i++) {
+        const ChooseRow *other = &log->rows[i];
+        if (strcmp(other->name, row->name) == 0 && other->kind == row->kind && other->n == row->n &&
+            other->bytes == row->bytes)
+            return true;
+    }
+    return false;
+}
+
+static void log_choice(ChooseLog *log, const Op *op, const ChooseCase *given,
+                       const Choice *choice) {
+    ChooseRow row = {.name = op->name,
+                     .op_class = op->op_class,
+                     .kind = given->kind,
+                     .n = given->family.size,
+                     .bytes = given->bytes,
+                     .second = {.time_ps = IMPOSSIBLE}};
+    row.best = choice->times[0];
+    if (choice->count > 1) row.second = choice->times[1];
+    if (is_known(log, &row)) return;
+    log->rows = mem_grow(log->rows, &log->capacity, log->count + 1, sizeof *log->rows);
+    log->rows[log->count++] = row;
+}
+
+void choose_schedule(Chooser *chooser, const Arch *arch, uint32_t first_gpu, const StepShape *shape,
+                     Schedule *schedule, ChooseLog *log) {
+    uint32_t chosen = 0;
+    for (OpId id = 0; id < schedule->op_count; id++) {
+        Op *op = &schedule->ops[id];
+        if (op->kind != OP_COLLECTIVE || op->comm.algorithm != ALGORITHM_AUTO) continue;
+        ChooseCase given = {.kind = op->comm.collective,
+                            .split = op->comm.split,
+                            .bytes = extent_value(&op->comm.bytes, shape),
+                            .family = schedule->groups[op->comm.group],
+                            .first_gpu = first_gpu,
+                            .spread = spread_of(arch, &op->comm)};
+        op->comm.algorithm = ALGORITHM_DIRECT;
+        chosen++;
+        if (given.family.size <= 1) continue;
+        const Choice *choice = choose_times(chooser, &given);
+        if (choice->count == 0 || choice->times[0].time_ps < 0) continue;
+        op->comm.algorithm = choice->times[0].algorithm;
+        op->comm.inner = choice->times[0].inner;
+        op->comm.rail_ppm = choice->times[0].rail_ppm;
+        if (log != NULL) log_choice(log, op, &given, choice);
+    }
+    if (chosen > 0) schedule_finish(schedule);
+}

@@ -1,0 +1,133 @@
+// Repeats that are left out: the same result as when every one is run.
+#include "tests/check.h"
+
+#include "model/plan/lower.h"
+#include "tests/plan/hand_plan.h"
+#include "tests/sim/sim_machine.h"
+#include "tests/sim/small_machine.h"
+
+// With spans every repeat is run, without them the steady ones are left out.
+typedef struct Pair {
+    Timeline run, skipped;
+} Pair;
+
+static void run_both(const Fabric *fabric, const PriceModel *model, const Schedule *schedule,
+                     const StepShape *shape, SimForm form, Pair *out) {
+    Load load = load_uniform();
+    Err err = {0};
+    SimOptions run = {.form = form, .keep_spans = true}, skip = {.form = form};
+    check_ok(sim_run(fabric, model, schedule, shape, &load, &run, &out->run, &err), &err);
+    check_ok(sim_run(fabric, model, schedule, shape, &load, &skip, &out->skipped, &err), &err);
+    load_free(&load);
+}
+
+static void free_both(Pair *pair) {
+    timeline_free(&pair->run);
+    timeline_free(&pair->skipped);
+}
+
+static void check_equal(const Pair *pair) {
+    const Timeline *a = &pair->run, *b = &pair->skipped;
+    assert_int_equal(a->end_ps, b->end_ps);
+    assert_int_equal(a->member_count, b->member_count);
+    for (uint32_t i = 0; i < a->member_count * a->op_count; i++) {
+        assert_int_equal(a->totals[i].instances, b->totals[i].instances);
+        assert_int_equal(a->totals[i].busy_ps, b->totals[i].busy_ps);
+        assert_int_equal(a->totals[i].transfer_ps, b->totals[i].transfer_ps);
+        assert_int_equal(a->totals[i].exposed_ps, b->totals[i].exposed_ps);
+        assert_int_equal(a->totals[i].bound_ps, b->totals[i].bound_ps);
+    }
+    for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) {
+        assert_int_equal(a->links[c].bytes, b->links[c].bytes);
+        assert_int_equal(a->links[c].busiest_B, b->links[c].busiest_B);
+    }
+    assert_memory_equal(&a->share, &b->share, sizeof a->share);
+    for (uint32_t i = 0; i < a->round_count; i++) assert_int_equal(a->round_ps[i], b->round_ps[i]);
+}
+
+static void check_plan(const SmallMachine *machine, const Plan *plan, Phase phase, SimForm form) {
+    StepShape shape =
+        phase == PHASE_DECODE ? step_shape_decode(5, 3000) : step_shape_prefill(700, 1000);
+    Schedule schedule = {0};
+    Pair pair;
+    lower_plan(plan, 0, &machine->arch, phase, 2, &schedule);
+    run_both(&machine->fabric, &machine->model, &schedule, &shape, form, &pair);
+    check_equal(&pair);
+    // 48 equal layers: most are left out
+    assert_true(pair.skipped.events * 2 < pair.run.events);
+    free_both(&pair);
+    schedule_free(&schedule);
+}
+
+static Plan make_plan(uint32_t tp, uint32_t pp, uint32_t dp) {
+    Plan plan = hand_plan(tp, pp, dp, tp * dp);
+    plan.pools[0].dispatch_format = NUMFMT_BF16;
+    return plan;
+}
+
+static void test_repeat_layers_of_plans_are_left_out(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    const Plan plans[] = {make_plan(1, 1, 4), make_plan(4, 1, 1), make_plan(2, 2, 1),
+                          make_plan(1, 4, 1)};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        for (uint32_t phase = 0; phase < 2; phase++) {
+            check_plan(&machine, &plans[i], phase == 0 ? PHASE_DECODE : PHASE_PREFILL, SIM_FOLDED);
+            check_plan(&machine, &plans[i], phase == 0 ? PHASE_DECODE : PHASE_PREFILL,
+                       SIM_EXPANDED);
+        }
+    small_machine_close(&machine);
+}
+
+// Two streams of unequal pace: 3 us of memory traffic beside an all-to-all, joined by a wait once
+// per iteration. They become steady, a transfer being under way when an iteration begins.
+static void test_repeat_with_transfers_under_way(void **state) {
+    (void)state;
+    SimMachine bench;
+    Arena arena = {0};
+    Schedule schedule = {0};
+    sim_machine_open(&bench, sim_machine_switch(&arena, 8, 2, "100 GB/s"));
+    schedule_init(&schedule, "overlap", 8);
+    RoleId role = schedule_add_role(&schedule, "all", (RankSet){0, 8, 8, 1}, 1);
+    GroupId group = schedule_add_group(
+        &schedule, &(GroupFamily){.name = "all", .size = 8, .stride = 1, .count = 1});
+    BlockId block = schedule_add_block(&schedule, role, "layer");
+    Op first = sim_machine_memory_op("first", 0, 1000000), second = first;
+    second.name = "second";
+    schedule_add_op(&schedule, &first);
+    OpId moved = schedule_add_op(&schedule, &(Op){.kind = OP_COLLECTIVE,
+                                                  .op_class = OP_CLASS_OTHER,
+                                                  .name = "exchange",
+                                                  .stream = 1,
+                                                  .comm = {.collective = COLLECTIVE_ALL_TO_ALL,
+                                                           .algorithm = ALGORITHM_DIRECT,
+                                                           .group = group,
+                                                           .bytes = extent_fixed(800000),
+                                                           .element = 1,
+                                                           .format = NUMFMT_BF16}});
+    schedule_add_op(&schedule, &second);
+    schedule_add_wait(&schedule, moved);
+    schedule_add_segment(&schedule, role, block, 100);
+    schedule_finish(&schedule);
+    Pair pair;
+    StepShape shape = step_shape_decode(1, 1);
+    const SimForm forms[] = {SIM_FOLDED, SIM_EXPANDED};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        run_both(&bench.fabric, &bench.model, &schedule, &shape, forms[i], &pair);
+        check_equal(&pair);
+        assert_true(pair.skipped.events * 5 < pair.run.events);
+        free_both(&pair);
+    }
+    schedule_free(&schedule);
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeat_layers_of_plans_are_left_out),
+        cmocka_unit_test(test_repeat_with_transfers_under_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
