@@ -39,6 +39,19 @@
             "of \"moesim load\""                                                                   \
     }
 
+#define OPTION_FLOW_EPS                                                                            \
+    {                                                                                              \
+        "flow-eps", 0, CLI_TEXT, "PART", "0",                                                      \
+            "let transfers that end within this part of their time end together, such as 1e-3; 0 " \
+            "is exact"                                                                             \
+    }
+
+#define OPTION_SAMPLES                                                                             \
+    {                                                                                              \
+        "samples", 0, CLI_COUNT, "N", "0",                                                         \
+            "with a law in --load: step times over that many sampled loads, as percentiles"        \
+    }
+
 static const CliOption rank_options[] = {
     {"topo", 't', CLI_SHIPPED, "MACHINE", NULL,
      "a file, a shipped name or a string such as hgx-h100:4, see \"moesim help topo\" (required)"},
@@ -60,6 +73,16 @@ static const CliOption rank_options[] = {
      "part of a GPU's memory that the model may take, such as 0.9"},
     {"calibration", 0, CLI_TEXT, "FILE", NULL, "constants of the price model"},
     OPTION_LOAD,
+    {"redundant-experts", 0, CLI_COUNT, "N", "0",
+     "replicas of experts on top of those of each layer, as SGLang's --ep-num-redundant-experts; "
+     "above 0 it turns on --eplb"},
+    {"eplb", 0, CLI_FLAG, NULL, NULL,
+     "place experts by DeepSeek's load balancer for the load (default: in order, as vLLM and "
+     "SGLang "
+     "do without their --enable-eplb)"},
+    OPTION_SAMPLES,
+    {"seed", 0, CLI_COUNT, "N", "1", "of --samples: which tokens"},
+    OPTION_FLOW_EPS,
     OPTION_ASSUME,
     OPTION_FORMAT,
     {"top", 'n', CLI_COUNT, "N", "10", "how many plans to show and to save"},
@@ -77,10 +100,13 @@ static const CliOption simulate_options[] = {
     {"form", 0, CLI_CHOICE, "auto|folded|refined|expanded", "auto",
      "one member for all ranks of a role, for ranks that are alike, or for every rank"},
     OPTION_LOAD,
+    OPTION_SAMPLES,
+    OPTION_FLOW_EPS,
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
     {"collective", 0, CLI_CHOICE, "all-reduce|all-gather|reduce-scatter|all-to-all|broadcast", NULL,
      "simulate this collective instead of a plan"},
-    {"topo", 't', CLI_SHIPPED, "MACHINE", NULL, "with --collective: on this machine"},
+    {"topo", 't', CLI_SHIPPED, "MACHINE", NULL,
+     "with --collective or --transfers: on this machine"},
     OPTION_DEGRADE,
     {"size", 0, CLI_TEXT, "SIZE", NULL,
      "with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one"},
@@ -90,25 +116,33 @@ static const CliOption simulate_options[] = {
      "hierarchical, or auto, which compares all and takes the fastest"},
     {"inner", 0, CLI_COUNT, "N", NULL,
      "with --algorithm hierarchical: ranks of a node (default: of a scale-up domain)"},
-    {"calibration", 0, CLI_TEXT, "FILE", NULL, "with --collective: constants of the price model"},
+    {"calibration", 0, CLI_TEXT, "FILE", NULL,
+     "with --collective or --transfers: constants of the price model"},
     {"nominal", 0, CLI_FLAG, NULL, NULL,
-     "with --collective: links at their nominal rates, no software time"},
+     "with --collective or --transfers: links at their nominal rates, no software time"},
     {"matrix", 0, CLI_TEXT, "FILE", NULL,
      "with --collective all-to-all: bytes or sizes from each rank (row) to each one (column)"},
     {"count", 0, CLI_COUNT, "N", "1", "with --collective: that many calls in a row"},
+    {"transfers", 0, CLI_TEXT, "FILE", NULL,
+     "simulate these transfers: lines of FROM, TO, BYTES and perhaps START, such as \"gpu[i], "
+     "dram[i/4], 1GiB\""},
+    {"mover", 0, CLI_CHOICE, "kernels|copy-engines", "copy-engines",
+     "with --transfers: what GPUs move bytes with, which decides how much of NVLink they reach"},
     {"network", 0, CLI_CHOICE, "flow|packet", "flow",
-     "with --collective: links shared by flows, or by packets with credits and finite buffers"},
+     "with --collective or --transfers: links shared by flows, or by packets with credits and "
+     "finite buffers"},
     {"mtu", 0, CLI_TEXT, "SIZE", NULL, "of packets: payload (default 4096B)"},
     {"buffer", 0, CLI_TEXT, "SIZE", NULL,
      "of packets: room behind each link (default twice what its latency needs)"},
     {"route", 0, CLI_CHOICE, "stripe|hash|adaptive", "stripe",
      "of packets: dealt over all paths, one path for each pair, or to the emptiest output"},
-    {"seed", 0, CLI_COUNT, "N", "1", "of packets: which paths"},
+    {"seed", 0, CLI_COUNT, "N", "1", "of packets: which paths; of --samples: which tokens"},
     {0}};
 
 static const CliOption explain_options[] = {
     {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "which phase to explain"},
     OPTION_DEGRADE,
+    OPTION_FLOW_EPS,
     {0}};
 
 static const CliOption topo_options[] = {OPTION_DEGRADE, OPTION_FORMAT, {0}};
@@ -140,11 +174,13 @@ static const CliOption no_options[] = {{0}};
       "not there. With neither --model nor --scenario the workload is scenarios/chat.json. "       \
       "Values given as options replace those of the scenario. Exits with 1 when no plan is left.", \
       rank_options, 0, 0, rank_command)                                                            \
-    X("simulate", "simulate a saved plan again, or one collective", "[PLAN]",                      \
+    X("simulate", "simulate a saved plan again, a collective or transfers", "[PLAN]",              \
       "Reads a plan that rank --save wrote, with the inputs beside it, simulates it and says "     \
       "whether the saved prediction came out again. Exits with 1 when it did not. With "           \
       "--collective: simulates that on a machine and prints time, lower bound and bandwidths as "  \
-      "nccl-tests defines them.",                                                                  \
+      "nccl-tests defines them. With --transfers: moves bytes between GPUs, CPUs, NICs, memories " \
+      "and storage of a machine, named as messages name them (tray[3].gpu[1]; a number is a GPU) " \
+      "or by patterns (gpu[*]), and prints when each is there.",                                   \
       simulate_options, 0, 1, simulate_command)                                                    \
     X("explain", "say where the time and the memory of a saved plan go", "PLAN",                   \
       "Prints what takes the time of a cycle and of one phase, the time by class of operation "    \

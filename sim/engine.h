@@ -24,6 +24,8 @@ typedef struct Stream {
 typedef struct Member {
     RoleId role;
     uint32_t first_rank, ranks; // that it stands for
+    OpId first_op, end_op;      // those of its role lie in [first_op, end_op)
+    uint32_t first_total;       // of first_op, in the submission's totals
     Stream streams[SCHEDULE_STREAMS_MAX];
     uint32_t *done; // instances ended, [op_count]
     uint32_t sms;   // that running communication occupies
@@ -57,6 +59,12 @@ typedef struct Meeting {
     Time began; // of the running instance: all have come
 } Meeting;
 
+// What the engine asks of an operation all the time, close together.
+typedef struct EngineOp {
+    OpKind kind;
+    uint32_t first_wait, wait_count;
+} EngineOp;
+
 typedef struct Submission {
     const Schedule *schedule; // borrowed
     StepShape shape;
@@ -73,7 +81,8 @@ typedef struct Submission {
     uint32_t *meeting_of; // [member_count][op_count], SCHEDULE_NONE where there is none
     Price *prices;        // engine_price
     uint32_t price_stride;
-    OpTotal *totals; // [member_count][op_count]
+    EngineOp *ops;   // [op_count]
+    OpTotal *totals; // by member, its operations: engine_account_total
     Time *rounds;    // end of each pass, of the last member to end it
     uint32_t round_count;
     Span *spans;
@@ -107,7 +116,7 @@ struct Sim {
     TagOwner *tags; // owner of every flow of every meeting
     uint32_t tag_count, tag_capacity;
     Time now;
-    struct EngineRepeat *repeat; // engine_repeat.h
+    struct EngineRepeat *repeat; // one for each level, engine_repeat.h
     SimForm form;                // of all submissions; SIM_AUTO before the first
 };
 
@@ -121,7 +130,7 @@ static inline const Price *engine_price(const Submission *submission, uint32_t m
     return &submission->prices[(size_t)member * submission->price_stride + op];
 }
 static inline bool engine_is_comm(const Submission *submission, OpId op) {
-    return schedule_op_is_comm(submission->schedule->ops[op].kind);
+    return schedule_op_is_comm(submission->ops[op].kind);
 }
 
 // engine_queue.c
@@ -136,15 +145,5 @@ static inline bool engine_is_current(const Sim *sim, const Event *event) {
 
 // Software time of a step, or fixed time of a collective.
 Time engine_param_ps(const Sim *sim, CalibParam param);
-
-// Charges the time since the last call to what the member was doing (engine_account.c).
-void engine_account(Submission *submission, uint32_t member, Time now);
-// At the end of an instance of communication on a member, which began at `since`: what it moved.
-void engine_count_transfer(Submission *submission, uint32_t member, OpId op, Time since, Time now);
-// For all participants of a meeting.
-void engine_account_meeting(Submission *submission, const Meeting *meeting, Time now);
-// At the end of a step: what was exposed of it goes to latency and bandwidth of the flow that ended
-// last.
-void engine_settle(Sim *sim, Submission *submission, Meeting *meeting, const TrafficFlow *last);
 
 #endif

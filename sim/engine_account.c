@@ -3,13 +3,13 @@
 // ends, by the path of the transfer that ended last: what was exposed before that transfer began to
 // move is fixed, software and hardware latency; the rest is the bandwidth of the narrowest link of
 // its path.
-#include "sim/engine.h"
+#include "sim/engine_account.h"
 
-#include "model/base/num.h"
 #include "model/base/wide.h"
 
 static Time part(Time total, Time piece, Time whole) {
     if (whole <= 0) return 0;
+    if (total == whole) return piece;
     return (Time)wide_mul_div((uint64_t)total, (uint64_t)piece, (uint64_t)whole);
 }
 
@@ -20,10 +20,6 @@ static void charge_compute(TimeShare *share, const Price *price, Time duration, 
     CalibParam bound = is_arithmetic ? price->compute_param : CALIB_MEMORY;
     share->param_ps[CALIB_KERNEL] += fixed;
     share->param_ps[bound] += elapsed - fixed;
-}
-
-Time engine_param_ps(const Sim *sim, CalibParam param) {
-    return num_round(sim->model->calib->values[param].value * (double)PS_PER_SECOND);
 }
 
 // Whether the communication of a stream has all its partners and is under way.
@@ -39,12 +35,11 @@ static void expose_all(Submission *submission, uint32_t index, Time elapsed) {
     for (uint32_t s = 0; s < submission->schedule->stream_count; s++) {
         const Stream *stream = &member->streams[s];
         if (!moves(submission, member, stream)) continue;
-        uint64_t row = (uint64_t)index * submission->schedule->op_count;
-        submission->totals[row + stream->cursor.op].exposed_ps += elapsed;
+        engine_account_total(submission, index, stream->cursor.op)->exposed_ps += elapsed;
     }
 }
 
-void engine_account(Submission *submission, uint32_t index, Time now) {
+void engine_account_member(Submission *submission, uint32_t index, Time now) {
     Member *member = &submission->members[index];
     Time elapsed = now - member->accounted;
     member->accounted = now;
@@ -70,17 +65,18 @@ void engine_account(Submission *submission, uint32_t index, Time now) {
         member->share.wait_ps += elapsed;
 }
 
-void engine_count_transfer(Submission *submission, uint32_t member, OpId op, Time since, Time now) {
-    submission->totals[(uint64_t)member * submission->schedule->op_count + op].transfer_ps +=
-        now - since;
+void engine_account_transfer(Submission *submission, uint32_t member, OpId op, Time since,
+                             Time now) {
+    engine_account_total(submission, member, op)->transfer_ps += now - since;
 }
 
 void engine_account_meeting(Submission *submission, const Meeting *meeting, Time now) {
     for (uint32_t i = 0; i < meeting->participant_count; i++)
-        engine_account(submission, meeting->participants[i].member, now);
+        engine_account_member(submission, meeting->participants[i].member, now);
 }
 
-void engine_settle(Sim *sim, Submission *submission, Meeting *meeting, const TrafficFlow *last) {
+void engine_account_settle(Sim *sim, Submission *submission, Meeting *meeting,
+                           const TrafficFlow *last) {
     const TrafficStep *step = &meeting->traffic.steps[meeting->step];
     const TrafficLatency *latency =
         &meeting->traffic.latencies[step->first_latency + last->latency];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/num.h"
 #include "model/base/wide.h"
 #include "sim/engine.h"
 #include "sim/engine_compute.h"
@@ -52,28 +53,60 @@ static Price price_of(const Submission *submission, const PriceModel *model, OpI
 
 // ---- Members
 
-// Under a recorded load members of one role differ in the price of their experts.
-static void build_prices(Submission *submission, const PriceModel *model) {
+static Time slower(Time time_ps, uint32_t part, uint32_t whole) {
+    uint64_t slowed = wide_mul_div_up((uint64_t)time_ps, whole, part);
+    return slowed < (uint64_t)TIME_MAX ? (Time)slowed : TIME_MAX;
+}
+
+// A slow GPU does everything at a share of its rates.
+static void slow_down(const Sim *sim, uint32_t gpu, Price *price) {
+    uint32_t part, whole;
+    fabric_gpu_rate(sim->fabric, fabric_live_gpu(sim->fabric, gpu), &part, &whole);
+    if (part == whole) return;
+    price->compute_ps = slower(price->compute_ps, part, whole);
+    price->memory_ps = slower(price->memory_ps, part, whole);
+    price->fixed_ps = slower(price->fixed_ps, part, whole);
+    price->roofline_ps = slower(price->roofline_ps, part, whole);
+    price->time_ps = slower(price->time_ps, part, whole);
+}
+
+// Members of one role differ in their prices under a recorded load, by their experts, and where
+// some GPUs are slow.
+static void build_prices(const Sim *sim, Submission *submission) {
     const Schedule *schedule = submission->schedule;
-    bool is_recorded = submission->load.kind == LOAD_RECORDED;
-    uint32_t rows = is_recorded ? submission->member_count : 1;
-    submission->price_stride = is_recorded ? schedule->op_count : 0;
+    bool is_each = submission->load.kind == LOAD_RECORDED || fabric_has_slow_gpus(sim->fabric);
+    uint32_t rows = is_each ? submission->member_count : 1;
+    submission->price_stride = is_each ? schedule->op_count : 0;
     submission->prices = arena_alloc(&submission->arena, (size_t)rows * schedule->op_count,
                                      sizeof *submission->prices);
     for (uint32_t row = 0; row < rows; row++)
         for (OpId o = 0; o < schedule->op_count; o++) {
             RoleId role = schedule_op_role(schedule, o);
             if (schedule_op_is_comm(schedule->ops[o].kind)) continue;
-            if (is_recorded && submission->members[row].role != role) continue;
-            uint32_t rank = is_recorded ? submission->members[row].first_rank
-                                        : schedule->roles[role].ranks.first;
-            submission->prices[(size_t)row * schedule->op_count + o] =
-                price_of(submission, model, o, rank);
+            if (is_each && submission->members[row].role != role) continue;
+            uint32_t rank =
+                is_each ? submission->members[row].first_rank : schedule->roles[role].ranks.first;
+            Price *price = &submission->prices[(size_t)row * schedule->op_count + o];
+            *price = price_of(submission, sim->model, o, rank);
+            slow_down(sim, submission->options.first_gpu + rank, price);
         }
+}
+
+static void find_ops(const Schedule *schedule, Member *member) {
+    member->first_op = member->end_op = 0;
+    for (BlockId b = 0; b < schedule->block_count; b++) {
+        const Block *block = &schedule->blocks[b];
+        if (block->role != member->role || block->op_count == 0) continue;
+        if (member->end_op == 0 || block->first_op < member->first_op)
+            member->first_op = block->first_op;
+        if (block->first_op + block->op_count > member->end_op)
+            member->end_op = block->first_op + block->op_count;
+    }
 }
 
 static void open_member(Submission *submission, Member *member) {
     const Schedule *schedule = submission->schedule;
+    find_ops(schedule, member);
     member->done = arena_alloc(&submission->arena, schedule->op_count, sizeof *member->done);
     member->accounted = submission->when;
     for (uint32_t s = 0; s < schedule->stream_count; s++) {
@@ -101,8 +134,13 @@ static bool build_members(Submission *submission, const Refined *refined, Err *e
                                              .ranks = refined->members[m].ranks};
         open_member(submission, member);
     }
-    size_t cells = (size_t)count * schedule->op_count;
-    submission->totals = arena_alloc(&submission->arena, cells, sizeof *submission->totals);
+    size_t totals = 0;
+    for (uint32_t m = 0; m < count; m++) {
+        Member *member = &submission->members[m];
+        member->first_total = (uint32_t)totals;
+        totals += member->end_op - member->first_op;
+    }
+    submission->totals = arena_alloc(&submission->arena, totals, sizeof *submission->totals);
     return true;
 }
 
@@ -231,6 +269,8 @@ static bool fold_meetings(Sim *sim, Submission *submission, Err *err) {
     const Schedule *schedule = submission->schedule;
     OpId *ops = mem_alloc(schedule->op_count, sizeof *ops);
     uint32_t capacity = 0;
+    RefineChannelIndex index;
+    refine_channel_index(schedule, &submission->arena, &index);
     bool done = true;
     for (OpId o = 0; done && o < schedule->op_count; o++) {
         OpKind kind = schedule->ops[o].kind;
@@ -238,7 +278,7 @@ static bool fold_meetings(Sim *sim, Submission *submission, Err *err) {
         if ((kind != OP_COLLECTIVE && kind != OP_SEND) ||
             submission->meeting_of[(size_t)role * schedule->op_count + o] != SCHEDULE_NONE)
             continue;
-        uint32_t count = refine_channel_ops(schedule, &submission->shape, o, ops);
+        uint32_t count = refine_channel_ops(schedule, &index, &submission->shape, o, ops);
         done = fold_channel(sim, submission, ops, count, &capacity, err);
     }
     mem_free(ops);
@@ -249,9 +289,10 @@ static bool build_folded(Sim *sim, Submission *submission, Err *err) {
     const Schedule *schedule = submission->schedule;
     size_t cells = (size_t)schedule->role_count * schedule->op_count;
     if (!traffic_open(&submission->traffic, &sim->net, schedule, &submission->shape,
-                      &submission->load, submission->options.first_gpu, err) ||
-        !build_members(submission, NULL, err))
+                      &submission->load, submission->options.first_gpu, err))
         return false;
+    submission->traffic.memory = submission->options.routes;
+    if (!build_members(submission, NULL, err)) return false;
     submission->meeting_of = arena_alloc(&submission->arena, cells, sizeof *submission->meeting_of);
     for (size_t i = 0; i < cells; i++) submission->meeting_of[i] = SCHEDULE_NONE;
     return fold_meetings(sim, submission, err);
@@ -276,6 +317,7 @@ static bool build_routes(Sim *sim, Submission *submission, const Refined *refine
         *route = (TrafficRoute){.edge_count = path->edge_count,
                                 .scale = path->scale,
                                 .latency = {path->latency_ps, path->step_param}};
+        route->tier = arena_copy(&submission->arena, &path->tier, 1, sizeof path->tier);
         route->edges = arena_alloc(&submission->arena, path->edge_count, sizeof *route->edges);
         for (uint32_t i = 0; i < path->edge_count; i++) {
             const RefineEdge *edge = &refined->edges[path->first_edge + i];
@@ -287,15 +329,20 @@ static bool build_routes(Sim *sim, Submission *submission, const Refined *refine
     return done;
 }
 
-static void refined_traffic(const Refined *refined, const RefineMeeting *meeting,
-                            const TrafficRoute *routes, Traffic *out) {
+static bool refined_traffic(Net *net, const Refined *refined, const RefineMeeting *meeting,
+                            const TrafficRoute *routes, Algorithm algorithm, Traffic *out,
+                            Err *err) {
     for (uint32_t s = 0; s < meeting->step_count; s++) {
         const RefineStep *step = &refined->steps[meeting->first_step + s];
         if (step->flow_count == 0) continue; // in all meetings of the channel
         traffic_open_step(out, step->repeat);
-        for (uint32_t f = step->first_flow; f < step->first_flow + step->flow_count; f++)
-            traffic_add(out, &routes[refined->flows[f].path], refined->flows[f].bytes);
+        traffic_add_senders(out, meeting->senders);
+        for (uint32_t f = step->first_flow; f < step->first_flow + step->flow_count; f++) {
+            const RefineFlow *flow = &refined->flows[f];
+            traffic_add(out, &routes[flow->path], flow->bytes, flow->transfers);
+        }
     }
+    return traffic_load_links(net, out, algorithm, err);
 }
 
 // The meetings of one channel, from `first` on; returns how many.
@@ -311,13 +358,16 @@ static uint32_t measure_channel(const Sim *sim, Submission *submission, const Re
     return count;
 }
 
-static void build_meetings(Sim *sim, Submission *submission, const Refined *refined,
-                           const TrafficRoute *routes) {
+static bool build_meetings(Sim *sim, Submission *submission, const Refined *refined,
+                           const TrafficRoute *routes, Err *err) {
     const Schedule *schedule = submission->schedule;
     uint32_t capacity = 0;
+    RefineChannelIndex index;
+    refine_channel_index(schedule, &submission->arena, &index);
     OpId *ops = mem_alloc(schedule->op_count, sizeof *ops);
     Traffic **scratch = mem_alloc(refined->meeting_count, sizeof(Traffic *));
-    for (uint32_t i = 0; i < refined->meeting_count; i++) {
+    bool done = true;
+    for (uint32_t i = 0; done && i < refined->meeting_count; i++) {
         const RefineMeeting *from = &refined->meetings[i];
         const RefineParticipant *participants = &refined->participants[from->first_participant];
         Meeting *meeting =
@@ -325,17 +375,19 @@ static void build_meetings(Sim *sim, Submission *submission, const Refined *refi
         for (uint32_t k = 0; k < from->participant_count; k++)
             meeting->participants[k] =
                 (Participant){.member = participants[k].member, .op = participants[k].op};
-        refined_traffic(refined, from, routes, &meeting->traffic);
+        Algorithm algorithm = schedule->ops[meeting->op].comm.algorithm; // direct, of a send
+        done = refined_traffic(&sim->net, refined, from, routes, algorithm, &meeting->traffic, err);
     }
-    for (uint32_t i = 0; i < refined->meeting_count;)
+    for (uint32_t i = 0; done && i < refined->meeting_count;)
         i += measure_channel(sim, submission, refined, i, scratch);
-    for (uint32_t i = 0; i < refined->meeting_count; i++) {
+    for (uint32_t i = 0; done && i < refined->meeting_count; i++) {
         Meeting *meeting = &submission->meetings[i];
-        uint32_t count = refine_channel_ops(schedule, &submission->shape, meeting->op, ops);
+        uint32_t count = refine_channel_ops(schedule, &index, &submission->shape, meeting->op, ops);
         finish_meeting(sim, submission, meeting, ops, count);
     }
     mem_free(scratch);
     mem_free(ops);
+    return done;
 }
 
 static bool build_refined(Sim *sim, Submission *submission, RefineMerge merge, Err *err) {
@@ -354,7 +406,7 @@ static bool build_refined(Sim *sim, Submission *submission, RefineMerge merge, E
         size_t cells = (size_t)refined.member_count * submission->schedule->op_count;
         submission->meeting_of = arena_copy(&submission->arena, refined.meeting_of, cells,
                                             sizeof *submission->meeting_of);
-        build_meetings(sim, submission, &refined, routes);
+        done = build_meetings(sim, submission, &refined, routes, err);
     }
     mem_free(routes);
     refine_free(&refined);
@@ -383,20 +435,34 @@ static bool check_partners(const Submission *submission, Err *err) {
     return true;
 }
 
+static void build_ops(Submission *submission) {
+    const Schedule *schedule = submission->schedule;
+    submission->ops = arena_alloc(&submission->arena, schedule->op_count, sizeof *submission->ops);
+    for (OpId o = 0; o < schedule->op_count; o++) {
+        const Op *op = &schedule->ops[o];
+        submission->ops[o] = (EngineOp){op->kind, op->first_wait, op->wait_count};
+    }
+}
+
 bool engine_build(Sim *sim, Submission *submission, SimForm form, Err *err) {
     const Schedule *schedule = submission->schedule;
+    build_ops(submission);
     schedule_index_build(&submission->index, schedule, UINT32_MAX, UINT32_MAX);
     if (!load_check_schedule(&submission->load, schedule, err) ||
         !engine_compute_check(sim, submission, err) || !build_form(sim, submission, form, err) ||
         !check_partners(submission, err))
         return false;
-    build_prices(submission, sim->model);
+    build_prices(sim, submission);
     for (RoleId r = 0; r < schedule->role_count; r++)
         if (schedule->roles[r].passes > submission->round_count)
             submission->round_count = schedule->roles[r].passes;
     submission->rounds =
         arena_alloc(&submission->arena, submission->round_count, sizeof *submission->rounds);
     return true;
+}
+
+Time engine_param_ps(const Sim *sim, CalibParam param) {
+    return num_round(sim->model->calib->values[param].value * (double)PS_PER_SECOND);
 }
 
 Meeting *engine_meeting(Submission *submission, const Member *member, OpId op) {

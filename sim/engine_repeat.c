@@ -1,61 +1,29 @@
 // Steady repeats are run once.
 //
-// When two iterations of a block begin in the same state, up to a shift of time and of the number
-// of the iteration, what happened between them happens again and again until some program leaves
-// its block. These repeats are added up instead of run. The whole state is compared, not a digest
-// of it, so a run with repeats left out ends at the same picosecond with the same sums.
+// When two iterations of a block, or of a few segments that repeat, begin in the same state, up to
+// a shift of time and of the place in the program, what happened between them happens again and
+// again until some program comes to something else. These repeats are added up instead of run. The
+// whole state is compared, not a digest of it, so a run with repeats left out ends at the same
+// picosecond with the same sums.
 //
-// The state is compared whenever one stream, the leader, begins an iteration; in a block that does
-// not become steady this is given up after a few times.
+// The state is compared whenever one stream, the leader, begins an iteration, or the first of its
+// segments; where it does not become steady this is given up after a few times.
 #include "sim/engine_repeat.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "sim/engine_account.h"
+#include "sim/engine_repeat_state.h"
 
-#define REPEATS_WORTH 3 // iterations ahead of the leader
-#define TRIES_MAX     8 // in one segment
-
-// A growing list of numbers that describe a state.
-typedef struct Words {
-    uint64_t *words;
-    uint32_t count, capacity;
-} Words;
-
-// What one period adds to an OpTotal.
-typedef struct OpSum {
-    uint64_t instances;
-    Time busy_ps, transfer_ps, exposed_ps, bound_ps;
-} OpSum;
-
-// Sums at the last time of comparison, to know what one period adds.
-typedef struct Sums {
-    uint32_t *done;       // [member][op]
-    OpSum *totals;        // [member][op]
-    TimeShare *shares;    // [member]
-    uint32_t *iterations; // [member] of the member's program
-    uint64_t *counts;     // [meeting] delivered and received
-} Sums;
-
-struct EngineRepeat {
-    bool has_leader, has_begun; // begun: the leader has begun an iteration in this instant
-    uint32_t submission, member, stream;
-    uint32_t segment, pass, tries;
-    Time at;
-    Words last, next;
-    Sums *sums; // by submission
-    uint32_t sum_count;
-    Wide *links; // what each resource carried
-    uint32_t link_count, link_capacity;
-    FlowLeft *flows;
-    uint32_t flow_capacity;
-    Event *events;
-    uint32_t event_capacity;
-};
+#define REPEATS_WORTH 3 // periods ahead of the leader
+#define TRIES_MAX     8 // for one leader
+#define STRIDE_MAX    8 // segments of a period
 
 EngineRepeat *engine_repeat_open(void) {
-    return mem_alloc(1, sizeof(EngineRepeat));
+    EngineRepeat *levels = mem_alloc(REPEAT_LEVELS, sizeof *levels);
+    for (uint32_t i = 0; i < REPEAT_LEVELS; i++) levels[i].level = (RepeatLevel)i;
+    return levels;
 }
 
 static void free_sums(EngineRepeat *repeat) {
@@ -63,7 +31,7 @@ static void free_sums(EngineRepeat *repeat) {
         mem_free(repeat->sums[s].done);
         mem_free(repeat->sums[s].totals);
         mem_free(repeat->sums[s].shares);
-        mem_free(repeat->sums[s].iterations);
+        mem_free(repeat->sums[s].cursors);
         mem_free(repeat->sums[s].counts);
     }
     mem_free(repeat->sums);
@@ -71,15 +39,19 @@ static void free_sums(EngineRepeat *repeat) {
     repeat->sum_count = 0;
 }
 
-void engine_repeat_close(EngineRepeat *repeat) {
-    if (repeat == NULL) return;
+static void close_level(EngineRepeat *repeat) {
     free_sums(repeat);
     mem_free(repeat->last.words);
     mem_free(repeat->next.words);
     mem_free(repeat->links);
     mem_free(repeat->flows);
     mem_free(repeat->events);
-    mem_free(repeat);
+}
+
+void engine_repeat_close(EngineRepeat *levels) {
+    if (levels == NULL) return;
+    for (uint32_t i = 0; i < REPEAT_LEVELS; i++) close_level(&levels[i]);
+    mem_free(levels);
 }
 
 static uint32_t ahead_of(const Submission *submission, const ScheduleCursor *cursor) {
@@ -87,170 +59,93 @@ static uint32_t ahead_of(const Submission *submission, const ScheduleCursor *cur
     return schedule_index_repeat(&submission->index, cursor->segment) - 1 - cursor->iteration;
 }
 
-void engine_repeat_begin(Sim *sim, uint32_t s, uint32_t member, uint32_t stream) {
-    EngineRepeat *repeat = sim->repeat;
-    const Submission *submission = sim->submissions[s];
-    const ScheduleCursor *cursor = &submission->members[member].streams[stream].cursor;
-    bool is_leader = repeat->has_leader && repeat->submission == s && repeat->member == member &&
-                     repeat->stream == stream;
-    if (repeat->has_leader && !is_leader) return;
-    if (is_leader && cursor->op != SCHEDULE_NONE && repeat->segment == cursor->segment &&
-        repeat->pass == cursor->pass) {
-        repeat->has_begun = true;
-        return;
-    }
-    repeat->last.count = repeat->tries = 0;
-    repeat->has_leader = repeat->has_begun = ahead_of(submission, cursor) >= REPEATS_WORTH;
-    repeat->submission = s;
-    repeat->member = member;
-    repeat->stream = stream;
-    repeat->segment = cursor->segment;
+static bool segments_equal(const Submission *submission, uint32_t a, uint32_t b) {
+    const Segment *segments = submission->schedule->segments;
+    return segments[a].block == segments[b].block &&
+           schedule_index_repeat(&submission->index, a) ==
+               schedule_index_repeat(&submission->index, b);
+}
+
+// The last segment up to which, from `from` on, each equals the one `stride` before it.
+static uint32_t last_alike(const Submission *submission, RoleId role, uint32_t from,
+                           uint32_t stride) {
+    const Role *owner = &submission->schedule->roles[role];
+    uint32_t end = owner->first_segment + owner->segment_count, at = from + stride;
+    while (at < end && segments_equal(submission, at - stride, at)) at++;
+    return at - 1;
+}
+
+// Whether something repeats from the cursor on, and what.
+static bool find_period(const Submission *submission, const ScheduleCursor *cursor,
+                        EngineRepeat *repeat) {
     repeat->pass = cursor->pass;
-}
-
-static void add(Words *words, uint64_t word) {
-    words->words = mem_grow(words->words, &words->capacity, words->count + 1, sizeof *words->words);
-    words->words[words->count++] = word;
-}
-
-static void add_time(Words *words, const Sim *sim, Time time) {
-    add(words, (uint64_t)(time - sim->now));
-}
-
-static void add_wide(Words *words, Wide wide) {
-    add(words, (uint64_t)(wide >> 64));
-    add(words, (uint64_t)wide);
-}
-
-// The stream whose cursor stands for the program of the member, or NULL when it has ended.
-static const Stream *base_of(const Submission *submission, const Member *member) {
-    for (uint32_t at = 0; at < submission->schedule->stream_count; at++)
-        if (member->streams[at].state != STREAM_ENDED) return &member->streams[at];
-    return NULL;
-}
-
-static bool is_beside(const ScheduleCursor *cursor, const ScheduleCursor *base) {
-    return cursor->segment == base->segment && cursor->pass == base->pass;
-}
-
-static void add_stream(Words *words, const Sim *sim, const Submission *submission,
-                       const Stream *stream, const Stream *base) {
-    const ScheduleCursor *cursor = &stream->cursor;
-    add(words, ((uint64_t)cursor->op << 32) | cursor->segment);
-    add(words, ((uint64_t)cursor->pass << 32) | (uint64_t)stream->state);
-    bool is_relative = is_beside(cursor, &base->cursor);
-    add(words, is_relative ? cursor->iteration - (uint64_t)base->cursor.iteration
-                           : ~(uint64_t)cursor->iteration);
-    if (stream->state != STREAM_RUNNING) return;
-    // what has run since before the last comparison runs through all the repeats
-    bool is_old = stream->started < sim->repeat->at;
-    add(words, is_old);
-    add(words, (uint64_t)(is_old ? stream->started : stream->started - sim->now));
-    add(words, stream->participant);
-    if (engine_is_comm(submission, cursor->op)) return;
-    add_wide(words, stream->work_left);
-    add_time(words, sim, stream->paced);
-    add(words, (uint64_t)stream->duration);
-}
-
-// Waiting can be charged at any time; compute cannot, its parts are rounded.
-static bool computes(const Submission *submission, const Member *member) {
-    for (uint32_t at = 0; at < submission->schedule->stream_count; at++) {
-        const Stream *stream = &member->streams[at];
-        if (stream->state == STREAM_RUNNING && !engine_is_comm(submission, stream->cursor.op))
-            return true;
+    repeat->segment = repeat->last_segment = cursor->segment;
+    repeat->stride = 0;
+    if (cursor->op == SCHEDULE_NONE) return false;
+    if (ahead_of(submission, cursor) >= REPEATS_WORTH) return true;
+    if (cursor->iteration > 0) return false;
+    for (uint32_t stride = 1; stride <= STRIDE_MAX; stride++) {
+        uint32_t last = last_alike(submission, cursor->role, cursor->segment, stride);
+        if ((last + 1 - cursor->segment) / stride <= REPEATS_WORTH) continue;
+        repeat->stride = stride;
+        repeat->last_segment = last;
+        return true;
     }
     return false;
 }
 
-static void add_members(Words *words, const Sim *sim, Submission *submission) {
-    for (uint32_t m = 0; m < submission->member_count; m++) {
-        const Member *member = &submission->members[m];
-        const Stream *base = base_of(submission, member);
-        add(words, base != NULL);
-        if (base == NULL) continue;
-        if (!computes(submission, member)) engine_account(submission, m, sim->now);
-        add_time(words, sim, member->accounted);
-        add(words, member->sms);
-        for (uint32_t at = 0; at < submission->schedule->stream_count; at++)
-            add_stream(words, sim, submission, &member->streams[at], base);
+static bool leads(const EngineRepeat *repeat, uint32_t s, uint32_t member, uint32_t stream) {
+    return repeat->has_leader && repeat->submission == s && repeat->member == member &&
+           repeat->stream == stream;
+}
+
+static void lead(EngineRepeat *repeat, uint32_t s, uint32_t member, uint32_t stream) {
+    repeat->submission = s;
+    repeat->member = member;
+    repeat->stream = stream;
+}
+
+static uint32_t passes_ahead(const Submission *submission, const ScheduleCursor *cursor) {
+    if (cursor->op == SCHEDULE_NONE) return 0;
+    return schedule_index_passes(&submission->index, cursor->role) - 1 - cursor->pass;
+}
+
+// A leader of passes leads to the end.
+static void begin_pass(EngineRepeat *repeat, const Submission *submission, uint32_t s,
+                       uint32_t member, uint32_t stream) {
+    const ScheduleCursor *cursor = &submission->members[member].streams[stream].cursor;
+    if (!repeat->has_leader && passes_ahead(submission, cursor) >= REPEATS_WORTH) {
+        repeat->has_leader = true;
+        repeat->pass = cursor->pass;
+        lead(repeat, s, member, stream);
     }
+    if (!leads(repeat, s, member, stream) || repeat->pass == cursor->pass) return;
+    repeat->has_begun = passes_ahead(submission, cursor) > 0;
+    repeat->pass = cursor->pass;
 }
 
-static void add_meetings(Words *words, const Sim *sim, const Submission *submission) {
-    for (uint32_t i = 0; i < submission->meeting_count; i++) {
-        const Meeting *meeting = &submission->meetings[i];
-        add(words, ((uint64_t)meeting->arrived << 32) | (meeting->is_running ? 2U : 0U) |
-                       (meeting->receiver_waits ? 1U : 0U));
-        add(words, meeting->delivered - (uint64_t)meeting->received);
-        add(words, meeting->received < meeting->ahead ? meeting->received : UINT64_MAX);
-        if (!meeting->is_running) continue;
-        add(words, ((uint64_t)meeting->step << 32) | meeting->repeats_left);
-        add(words, meeting->pending);
-        add(words, (uint64_t)meeting->fixed_ps);
-        add_time(words, sim, meeting->began);
-        for (uint32_t p = 0; p < meeting->participant_count; p++) {
-            const Participant *participant = &meeting->participants[p];
-            add(words, (uint64_t)participant->exposed_ps);
-            for (uint32_t l = 0; l < meeting->traffic.steps[meeting->step].latency_count; l++)
-                add(words, (uint64_t)participant->exposed_before[l]);
-        }
+void engine_repeat_begin(Sim *sim, uint32_t s, uint32_t member, uint32_t stream) {
+    EngineRepeat *repeat = &sim->repeat[REPEAT_PROGRAM];
+    const Submission *submission = sim->submissions[s];
+    const ScheduleCursor *cursor = &submission->members[member].streams[stream].cursor;
+    begin_pass(&sim->repeat[REPEAT_PASSES], submission, s, member, stream);
+    bool is_leader = leads(repeat, s, member, stream);
+    if (repeat->has_leader && !is_leader) return;
+    if (is_leader && cursor->op != SCHEDULE_NONE && cursor->segment >= repeat->segment &&
+        cursor->segment <= repeat->last_segment && repeat->pass == cursor->pass) {
+        uint32_t offset = cursor->segment - repeat->segment;
+        bool is_start =
+            repeat->stride == 0 || (cursor->iteration == 0 && offset % repeat->stride == 0);
+        if (is_start) repeat->has_begun = true;
+        return;
     }
+    repeat->last.count = repeat->tries = 0;
+    repeat->is_done = false;
+    repeat->has_leader = repeat->has_begun = find_period(submission, cursor, repeat);
+    lead(repeat, s, member, stream);
 }
 
-static int compare_events(const void *a, const void *b) {
-    const Event *x = a, *y = b;
-    if (x->time != y->time) return x->time < y->time ? -1 : 1;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
-static void add_events(Words *words, Sim *sim) {
-    EngineRepeat *repeat = sim->repeat;
-    repeat->events = mem_grow(repeat->events, &repeat->event_capacity, sim->heap_count + 1,
-                              sizeof *repeat->events);
-    if (sim->heap_count > 0)
-        memcpy(repeat->events, sim->heap, sim->heap_count * sizeof *repeat->events);
-    qsort(repeat->events, sim->heap_count, sizeof *repeat->events, compare_events);
-    add(words, sim->heap_count);
-    for (uint32_t i = 0; i < sim->heap_count; i++) {
-        const Event *event = &repeat->events[i];
-        add_time(words, sim, event->time);
-        add(words, ((uint64_t)event->kind << 32) | event->submission);
-        add(words, ((uint64_t)event->index << 32) | event->detail);
-        add(words, engine_is_current(sim, event));
-    }
-}
-
-static void add_flows(Words *words, Sim *sim) {
-    EngineRepeat *repeat = sim->repeat;
-    uint32_t count = flow_active(sim->net.flows);
-    repeat->flows =
-        mem_grow(repeat->flows, &repeat->flow_capacity, count + 1, sizeof *repeat->flows);
-    flow_list(sim->net.flows, sim->now, repeat->flows);
-    add(words, count);
-    for (uint32_t i = 0; i < count; i++) {
-        add(words, repeat->flows[i].tag);
-        add_wide(words, repeat->flows[i].left);
-    }
-}
-
-static void describe(Sim *sim, Words *words) {
-    words->count = 0;
-    for (uint32_t s = 0; s < sim->submission_count; s++) {
-        add_members(words, sim, sim->submissions[s]);
-        add_meetings(words, sim, sim->submissions[s]);
-    }
-    add_events(words, sim);
-    add_flows(words, sim);
-}
-
-static uint32_t iteration_of(const Submission *submission, const Member *member) {
-    const Stream *base = base_of(submission, member);
-    return base == NULL ? 0 : base->cursor.iteration;
-}
-
-static void make_sums(Sim *sim) {
-    EngineRepeat *repeat = sim->repeat;
+static void make_sums(const Sim *sim, EngineRepeat *repeat) {
     if (repeat->sum_count == sim->submission_count) return;
     free_sums(repeat);
     repeat->sum_count = sim->submission_count;
@@ -263,7 +158,8 @@ static void make_sums(Sim *sim) {
             .done = mem_alloc(cells + 1, sizeof *repeat->sums[s].done),
             .totals = mem_alloc(cells + 1, sizeof *repeat->sums[s].totals),
             .shares = mem_alloc(members + 1, sizeof *repeat->sums[s].shares),
-            .iterations = mem_alloc(members + 1, sizeof *repeat->sums[s].iterations),
+            .cursors =
+                mem_alloc(members * SCHEDULE_STREAMS_MAX + 1, sizeof *repeat->sums[s].cursors),
             .counts = mem_alloc(2 * (size_t)submission->meeting_count + 1,
                                 sizeof *repeat->sums[s].counts),
         };
@@ -275,21 +171,22 @@ static OpSum sum_of(const OpTotal *total) {
                    total->bound_ps};
 }
 
-static void save_sums(Sim *sim) {
-    EngineRepeat *repeat = sim->repeat;
-    make_sums(sim);
+static void save_sums(const Sim *sim, EngineRepeat *repeat) {
+    make_sums(sim, repeat);
     for (uint32_t s = 0; s < sim->submission_count; s++) {
-        const Submission *submission = sim->submissions[s];
+        Submission *submission = sim->submissions[s];
         Sums *sums = &repeat->sums[s];
         size_t ops = submission->schedule->op_count;
         for (uint32_t m = 0; m < submission->member_count; m++) {
             const Member *member = &submission->members[m];
-            memcpy(&sums->done[m * ops], member->done, ops * sizeof *sums->done);
+            for (size_t o = member->first_op; o < member->end_op; o++) {
+                sums->done[m * ops + o] = member->done[o];
+                sums->totals[m * ops + o] = sum_of(engine_account_total(submission, m, (OpId)o));
+            }
             sums->shares[m] = member->share;
-            sums->iterations[m] = iteration_of(submission, member);
+            for (uint32_t at = 0; at < submission->schedule->stream_count; at++)
+                sums->cursors[(size_t)m * SCHEDULE_STREAMS_MAX + at] = member->streams[at].cursor;
         }
-        for (size_t i = 0; i < submission->member_count * ops; i++)
-            sums->totals[i] = sum_of(&submission->totals[i]);
         for (uint32_t i = 0; i < submission->meeting_count; i++) {
             sums->counts[2 * i] = submission->meetings[i].delivered;
             sums->counts[2 * i + 1] = submission->meetings[i].received;
@@ -302,38 +199,98 @@ static void save_sums(Sim *sim) {
     repeat->at = sim->now;
 }
 
-// Whether each program went forward by whole iterations of its block and nothing else was done.
-static bool is_whole(const Submission *submission, const Sums *sums) {
+// False when the program did not go from a place to one like it.
+static bool went_of(const EngineRepeat *repeat, uint32_t s, uint32_t m,
+                    const Submission *submission, Went *out) {
+    *out = (Went){0};
+    const Stream *base = engine_repeat_state_base(submission, &submission->members[m]);
+    if (base == NULL) return true;
+    const ScheduleCursor *last = engine_repeat_state_last(repeat, s, m, base->cursor.stream);
+    if (repeat->level == REPEAT_PASSES) {
+        out->passes = base->cursor.pass - last->pass;
+        return base->cursor.segment == last->segment && base->cursor.iteration == last->iteration;
+    }
+    if (last->pass != base->cursor.pass || last->segment > base->cursor.segment) return false;
+    out->segments = base->cursor.segment - last->segment;
+    out->iterations = base->cursor.iteration - last->iteration;
+    return out->segments == 0 ? base->cursor.iteration >= last->iteration : out->iterations == 0;
+}
+
+// Instances of a block in a period.
+static uint64_t instances_of(const Submission *submission, const ScheduleCursor *base, Went went,
+                             BlockId block) {
+    const Segment *segments = submission->schedule->segments;
+    if (went.segments == 0) return segments[base->segment].block == block ? went.iterations : 0;
+    uint64_t count = 0;
+    for (uint32_t i = base->segment - went.segments; i < base->segment; i++)
+        if (segments[i].block == block) count += schedule_index_repeat(&submission->index, i);
+    return count;
+}
+
+static uint64_t instances_of_op(const Submission *submission, const ScheduleCursor *base, Went went,
+                                OpId op) {
+    if (went.passes > 0) return went.passes * schedule_index_per_pass(&submission->index, op);
+    return instances_of(submission, base, went, submission->schedule->ops[op].block);
+}
+
+// Whether the program of a member did a period and nothing else.
+static bool is_whole(const EngineRepeat *repeat, uint32_t s, uint32_t m,
+                     const Submission *submission, Went went) {
     size_t ops = submission->schedule->op_count;
-    for (uint32_t m = 0; m < submission->member_count; m++) {
-        const Member *member = &submission->members[m];
-        const Stream *base = base_of(submission, member);
-        uint32_t went = iteration_of(submission, member) - sums->iterations[m];
-        BlockId block = base == NULL ? SCHEDULE_NONE
-                                     : submission->schedule->segments[base->cursor.segment].block;
-        for (size_t o = 0; o < ops; o++) {
-            uint32_t more = member->done[o] - sums->done[m * ops + o];
-            if (more != (submission->schedule->ops[o].block == block ? went : 0)) return false;
-        }
+    const Member *member = &submission->members[m];
+    const Stream *base = engine_repeat_state_base(submission, member);
+    for (size_t o = member->first_op; base != NULL && o < member->end_op; o++) {
+        uint32_t more = member->done[o] - repeat->sums[s].done[m * ops + o];
+        if (more != instances_of_op(submission, &base->cursor, went, (OpId)o)) return false;
     }
     return true;
 }
 
-// How often the period can be repeated before a program leaves its block.
-static uint64_t periods_ahead(const Submission *submission, const Sums *sums) {
+// How many periods of whole passes are ahead; none when a stream stays while others of its member
+// do passes: what it waits for may come on the way.
+static uint64_t passes_to_repeat(const EngineRepeat *repeat, uint32_t s, uint32_t m,
+                                 const Submission *submission, Went went) {
     uint64_t periods = UINT64_MAX;
-    for (uint32_t m = 0; m < submission->member_count; m++) {
-        const Member *member = &submission->members[m];
-        const Stream *base = base_of(submission, member);
-        if (base == NULL) continue;
-        uint32_t went = base->cursor.iteration - sums->iterations[m];
-        for (uint32_t at = 0; went > 0 && at < submission->schedule->stream_count; at++) {
-            const ScheduleCursor *cursor = &member->streams[at].cursor;
-            if (member->streams[at].state == STREAM_ENDED || !is_beside(cursor, &base->cursor))
-                continue;
-            uint64_t can = ahead_of(submission, cursor) / went;
-            if (can < periods) periods = can;
-        }
+    const Member *member = &submission->members[m];
+    for (uint32_t at = 0; at < submission->schedule->stream_count; at++) {
+        const Stream *stream = &member->streams[at];
+        if (stream->state == STREAM_ENDED) continue;
+        if (engine_repeat_state_stays(repeat, s, m, at, stream)) return 0;
+        uint64_t can = passes_ahead(submission, &stream->cursor) / went.passes;
+        if (can < periods) periods = can;
+    }
+    return periods;
+}
+
+// How often the period can be repeated before the member's program comes to something else.
+static uint64_t periods_ahead(const EngineRepeat *repeat, uint32_t s, uint32_t m,
+                              const Submission *submission, Went went) {
+    uint64_t periods = UINT64_MAX;
+    const Member *member = &submission->members[m];
+    const Stream *base = engine_repeat_state_base(submission, member);
+    if (went.passes > 0) return passes_to_repeat(repeat, s, m, submission, went);
+    if (base == NULL || (went.segments == 0 && went.iterations == 0)) return periods;
+    uint32_t first = UINT32_MAX;
+    for (uint32_t at = 0; at < submission->schedule->stream_count; at++) {
+        const ScheduleCursor *last = engine_repeat_state_last(repeat, s, m, at);
+        if (member->streams[at].state != STREAM_ENDED &&
+            !engine_repeat_state_stays(repeat, s, m, at, &member->streams[at]) &&
+            last->segment < first)
+            first = last->segment;
+    }
+    for (uint32_t at = 0; at < submission->schedule->stream_count; at++) {
+        const Stream *stream = &member->streams[at];
+        if (stream->state == STREAM_ENDED || engine_repeat_state_stays(repeat, s, m, at, stream))
+            continue;
+        uint64_t can = UINT64_MAX;
+        if (went.segments > 0) {
+            uint32_t last = last_alike(submission, member->role, first, went.segments);
+            uint64_t whole =
+                last < stream->cursor.segment ? 0 : (last - stream->cursor.segment) / went.segments;
+            can = whole > 0 ? whole - 1 : 0; // the last one is run: others may wait for its end
+        } else if (engine_repeat_state_is_beside(&stream->cursor, &base->cursor))
+            can = ahead_of(submission, &stream->cursor) / went.iterations;
+        if (can < periods) periods = can;
     }
     return periods;
 }
@@ -354,37 +311,71 @@ static void add_share(TimeShare *share, const TimeShare *old, Time periods) {
     share->latency_ps += periods * (share->latency_ps - old->latency_ps);
 }
 
-static void skip_member(Submission *submission, uint32_t m, const Sums *sums, uint64_t periods,
-                        Time since, Time wait) {
+static void skip_member(EngineRepeat *repeat, uint32_t s, uint32_t m, Submission *submission,
+                        uint32_t periods, Time wait) {
     Member *member = &submission->members[m];
+    const Sums *sums = &repeat->sums[s];
     size_t ops = submission->schedule->op_count;
-    const Stream *base = base_of(submission, member);
+    const Stream *base = engine_repeat_state_base(submission, member);
     if (base == NULL) return;
     const ScheduleCursor here = base->cursor;
-    uint32_t went = here.iteration - sums->iterations[m];
+    Went went;
+    went_of(repeat, s, m, submission, &went);
     member->accounted += wait;
     add_share(&member->share, &sums->shares[m], (Time)periods);
-    for (size_t o = 0; o < ops; o++) {
-        member->done[o] += (uint32_t)periods * (member->done[o] - sums->done[m * ops + o]);
-        add_total(&submission->totals[m * ops + o], &sums->totals[m * ops + o], periods);
+    for (size_t o = member->first_op; o < member->end_op; o++) {
+        member->done[o] += periods * (member->done[o] - sums->done[m * ops + o]);
+        add_total(engine_account_total(submission, m, (OpId)o), &sums->totals[m * ops + o],
+                  periods);
     }
     for (uint32_t at = 0; at < submission->schedule->stream_count; at++) {
         Stream *stream = &member->streams[at];
-        if (stream->state == STREAM_ENDED) continue;
-        if (stream->started >= since) stream->started += wait;
+        if (stream->state == STREAM_ENDED || engine_repeat_state_stays(repeat, s, m, at, stream))
+            continue;
+        stream->started += wait;
         stream->paced += wait;
-        if (is_beside(&stream->cursor, &here)) stream->cursor.iteration += (uint32_t)periods * went;
+        if (engine_repeat_state_is_beside(&stream->cursor, &here))
+            stream->cursor.iteration += periods * went.iterations;
+        stream->cursor.segment += periods * went.segments;
+        stream->cursor.pass += periods * went.passes;
     }
 }
 
-static void skip(Sim *sim, uint64_t periods) {
-    EngineRepeat *repeat = sim->repeat;
-    Time wait = (Time)periods * (sim->now - repeat->at);
+// Passes of the repeats end as those of the period did. All programs that went on did `passes`.
+static void skip_rounds(const EngineRepeat *repeat, Submission *submission, uint32_t passes,
+                        uint64_t periods, Time period) {
+    uint32_t count = submission->round_count;
+    Time *old = mem_alloc(count, sizeof *old);
+    memcpy(old, submission->rounds, count * sizeof *old);
+    for (uint64_t k = 1; k <= periods; k++)
+        for (uint32_t r = 0; r < count; r++)
+            if (old[r] > repeat->at) submission->rounds[r + k * passes] = old[r] + (Time)k * period;
+    mem_free(old);
+}
+
+// Of all programs that went on; 0 when there is none, or they did not all do as many.
+static uint32_t passes_of_all(const EngineRepeat *repeat, uint32_t s,
+                              const Submission *submission) {
+    uint32_t passes = 0;
+    for (uint32_t m = 0; m < submission->member_count; m++) {
+        Went went;
+        went_of(repeat, s, m, submission, &went);
+        if (went.passes == 0) continue;
+        if (passes > 0 && went.passes != passes) return 0;
+        passes = went.passes;
+    }
+    return passes;
+}
+
+static void skip(Sim *sim, EngineRepeat *repeat, uint64_t periods) {
+    Time period = sim->now - repeat->at, wait = (Time)periods * period;
     for (uint32_t s = 0; s < sim->submission_count; s++) {
         Submission *submission = sim->submissions[s];
         const Sums *sums = &repeat->sums[s];
+        if (repeat->level == REPEAT_PASSES)
+            skip_rounds(repeat, submission, passes_of_all(repeat, s, submission), periods, period);
         for (uint32_t m = 0; m < submission->member_count; m++)
-            skip_member(submission, m, sums, periods, repeat->at, wait);
+            skip_member(repeat, s, m, submission, (uint32_t)periods, wait);
         for (uint32_t i = 0; i < submission->meeting_count; i++) {
             Meeting *meeting = &submission->meetings[i];
             meeting->began += wait;
@@ -408,8 +399,7 @@ static bool is_allowed(const Sim *sim) {
     return true;
 }
 
-static bool is_steady(const Sim *sim, uint64_t *out_periods) {
-    const EngineRepeat *repeat = sim->repeat;
+static bool is_steady(const Sim *sim, const EngineRepeat *repeat, uint64_t *out_periods) {
     const Words *last = &repeat->last, *next = &repeat->next;
     if (last->count != next->count || repeat->sum_count != sim->submission_count ||
         repeat->link_count != flow_resource_count(sim->net.flows) ||
@@ -417,31 +407,51 @@ static bool is_steady(const Sim *sim, uint64_t *out_periods) {
         return false;
     uint64_t periods = UINT64_MAX;
     for (uint32_t s = 0; s < sim->submission_count; s++) {
-        if (!is_whole(sim->submissions[s], &repeat->sums[s])) return false;
-        uint64_t ahead = periods_ahead(sim->submissions[s], &repeat->sums[s]);
-        if (ahead < periods) periods = ahead;
+        const Submission *submission = sim->submissions[s];
+        for (uint32_t m = 0; m < submission->member_count; m++) {
+            Went went;
+            if (!went_of(repeat, s, m, submission, &went) ||
+                !is_whole(repeat, s, m, submission, went))
+                return false;
+            uint64_t ahead = periods_ahead(repeat, s, m, submission, went);
+            if (ahead < periods) periods = ahead;
+        }
+        if (repeat->level == REPEAT_PASSES && passes_of_all(repeat, s, submission) == 0)
+            return false;
     }
+    if (periods > UINT32_MAX) return false;
     Time period = sim->now - repeat->at;
     if (period <= 0 || periods > (uint64_t)((TIME_MAX / 2 - sim->now) / period)) return false;
     *out_periods = periods;
     return true;
 }
 
-void engine_repeat_skip(Sim *sim) {
-    EngineRepeat *repeat = sim->repeat;
-    if (!repeat->has_begun) return;
+// True when time has gone on.
+static bool skip_level(Sim *sim, EngineRepeat *repeat) {
+    if (!repeat->has_begun) return false;
     repeat->has_begun = false;
-    if (repeat->tries > TRIES_MAX || !is_allowed(sim)) return;
+    bool is_over = repeat->level == REPEAT_PROGRAM && repeat->tries > TRIES_MAX;
+    if (repeat->is_done || is_over || !is_allowed(sim)) return false;
     repeat->tries++;
-    describe(sim, &repeat->next);
+    engine_repeat_state_describe(sim, repeat, &repeat->next);
     uint64_t periods = 0;
-    if (is_steady(sim, &periods)) {
-        skip(sim, periods);
-        repeat->tries = TRIES_MAX + 1;
-        return;
+    if (is_steady(sim, repeat, &periods)) {
+        if (periods > 0) skip(sim, repeat, periods);
+        repeat->is_done = true;
+        return periods > 0;
     }
     Words old = repeat->last;
     repeat->last = repeat->next;
     repeat->next = old;
-    save_sums(sim);
+    save_sums(sim, repeat);
+    return false;
+}
+
+void engine_repeat_skip(Sim *sim) {
+    EngineRepeat *program = &sim->repeat[REPEAT_PROGRAM];
+    if (skip_level(sim, &sim->repeat[REPEAT_PASSES])) {
+        program->has_leader = program->has_begun = false;
+        program->last.count = 0;
+    }
+    skip_level(sim, program);
 }

@@ -262,8 +262,8 @@ bool flow_start(FlowNet *net, PathId id, uint64_t bytes, uint32_t tag, Time now)
     return true;
 }
 
-static Time finish_of(const FlowNet *net, const FlowResource *resource) {
-    Wide mark = flow_mark(&net->paths[resource->own[0]]);
+// When the resource's own flows reach a mark.
+static Time time_of(const FlowResource *resource, Wide mark) {
     Wide left = mark > resource->work ? mark - resource->work : 0;
     Wide wait = wide_div_up(left, resource->rate);
     return wait < (Wide)(TIME_MAX - resource->updated) ? resource->updated + (Time)wait
@@ -272,9 +272,41 @@ static Time finish_of(const FlowNet *net, const FlowResource *resource) {
 
 static Time finish_at(FlowNet *net, ResourceId r) {
     FlowResource *resource = &net->resources[r];
-    if (!resource->is_finish_known) resource->finish = finish_of(net, resource);
+    if (!resource->is_finish_known)
+        resource->finish = time_of(resource, flow_mark(&net->paths[resource->own[0]]));
     resource->is_finish_known = true;
     return resource->finish;
+}
+
+// The last mark that the own flows reach until then: those that do are the top of the heap, walked
+// from left to right.
+static Wide last_mark(const FlowNet *net, const FlowResource *resource, Time until) {
+    Wide work = flow_work(resource, until), last = 0;
+    for (uint32_t i = 0;;) {
+        Wide mark = i < resource->own_count ? flow_mark(&net->paths[resource->own[i]]) : work + 1;
+        if (mark <= work) {
+            if (mark > last) last = mark;
+            i = 2 * i + 1;
+            continue;
+        }
+        while (i > 0 && i % 2 == 0) i = (i - 1) / 2; // right children have no further sibling
+        if (i == 0) return last;
+        i++;
+    }
+}
+
+// The last end that is so close behind `next` that eps makes them one.
+static Time last_before(FlowNet *net, Time next) {
+    Time until = next, last = next;
+    if (next > net->busy_since)
+        until += (Time)wide_mul_div((uint64_t)(next - net->busy_since), net->eps_ppb, PPB);
+    for (uint32_t i = 0; i < net->owner_count; i++) {
+        const FlowResource *resource = &net->resources[net->owners[i]];
+        if (finish_at(net, net->owners[i]) > until) continue;
+        Time finish = time_of(resource, last_mark(net, resource, until));
+        if (finish > last) last = finish;
+    }
+    return last;
 }
 
 Time flow_next(FlowNet *net) {
@@ -284,7 +316,7 @@ Time flow_next(FlowNet *net) {
         Time finish = finish_at(net, net->owners[i]);
         if (finish < next) next = finish;
     }
-    return next;
+    return net->eps_ppb == 0 || next == TIME_MAX ? next : last_before(net, next);
 }
 
 // Puts the resource behind the members of the open set that keep their level.
@@ -329,11 +361,11 @@ static void end_flow(FlowNet *net, uint32_t flow) {
     net->is_stale = true;
 }
 
-static void note_early(FlowNet *net, Time finish, Time now) {
-    Time busy = now - net->busy_since;
-    if (finish <= now || busy <= 0) return;
-    uint64_t early = wide_mul_div_up((uint64_t)(finish - now), PPB, (uint64_t)busy);
-    if (early > net->stats.early_ppb) net->stats.early_ppb = early;
+static void note_late(FlowNet *net, Time finish, Time now) {
+    if (finish >= now) return;
+    uint64_t late =
+        wide_mul_div_up((uint64_t)(now - finish), PPB, (uint64_t)(now - net->busy_since));
+    if (late > net->stats.late_ppb) net->stats.late_ppb = late;
 }
 
 static bool take_instant(FlowNet *net, uint32_t *out_tag) {
@@ -350,18 +382,15 @@ bool flow_take(FlowNet *net, Time now, uint32_t *out_tag) {
         net->active--;
         return true;
     }
-    Time until = now;
-    if (net->eps_ppb > 0 && now > net->busy_since)
-        until += (Time)wide_mul_div((uint64_t)(now - net->busy_since), net->eps_ppb, PPB);
     for (; net->next_owner < net->owner_count; net->next_owner++) {
         ResourceId r = net->owners[net->next_owner];
-        if (finish_at(net, r) > until) continue;
+        if (finish_at(net, r) > now) continue;
         FlowResource *resource = &net->resources[r];
         uint32_t flow = resource->own[0];
         Time finish = resource->finish;
         Wide mark = flow_mark(&net->paths[flow]);
         *out_tag = net->paths[flow].tag;
-        note_early(net, finish, now);
+        note_late(net, finish, now);
         end_flow(net, flow); // the last one takes its owner from the list, and another its place
         if (resource->own_count > 0 && flow_mark(&net->paths[resource->own[0]]) == mark) {
             resource->finish = finish;

@@ -73,16 +73,17 @@ void flow_list(const FlowNet *net, Time now, FlowLeft *out);
 // Puts all that happens from now on off by `wait`.
 void flow_shift(FlowNet *net, Time wait);
 
-// Lets a flow end when at most `ppb` / 10^9 of the time since the net was opened is left of it, so
-// that ends that are close together become one. 0 (exact) by default.
+// Ends that lie at most `ppb` / 10^9 of the time since the links were last idle behind the next one
+// become one event, at the last of them: nothing ends early, and what was left free in between is
+// lost. 0 (exact) by default.
 void flow_set_eps(FlowNet *net, uint32_t ppb);
 
 // What was done so far, to judge the cost and the error.
 typedef struct FlowStats {
     uint64_t solves;
-    uint64_t levels;    // resources that were given a level, over all solves
-    uint64_t moves;     // flows that changed their bottleneck
-    uint64_t early_ppb; // the most that an end came early for eps: parts of 10^9 of its time
+    uint64_t levels;   // resources that were given a level, over all solves
+    uint64_t moves;    // flows that changed their bottleneck
+    uint64_t late_ppb; // the most that an end came late for eps: parts of 10^9 of its time
 } FlowStats;
 FlowStats flow_stats(const FlowNet *net);
 

@@ -25,7 +25,7 @@ void fold_digits(const FabricShape *shape, uint32_t gpu, uint32_t *digits) {
     }
 }
 
-static uint32_t gpu_of(const FabricShape *shape, const uint32_t *digits) {
+uint32_t fold_gpu(const FabricShape *shape, const uint32_t *digits) {
     uint32_t gpu = 0;
     for (uint32_t d = 0; d < shape->digit_count; d++) gpu = gpu * shape->size[d] + digits[d];
     return gpu;
@@ -167,8 +167,8 @@ typedef struct Relation {
 static bool route_digits(const Relation *relation, const uint32_t *from, const uint32_t *to,
                          Route *out, Err *err) {
     const FabricShape *shape = relation->shape;
-    return fabric_route(relation->fabric, fabric_gpu(relation->fabric, gpu_of(shape, from)),
-                        fabric_gpu(relation->fabric, gpu_of(shape, to)), out, err);
+    return fabric_route(relation->fabric, fabric_gpu(relation->fabric, fold_gpu(shape, from)),
+                        fabric_gpu(relation->fabric, fold_gpu(shape, to)), out, err);
 }
 
 static void normal_digits(const Relation *relation, uint32_t *from, uint32_t *to) {

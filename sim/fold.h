@@ -83,8 +83,9 @@ bool fold_route(const Fabric *fabric, const FabricShape *shape, const FoldPair *
                 FoldRoute *out, Err *err);
 void fold_route_free(FoldRoute *route);
 
-// Digits of a GPU index, most significant first.
+// Digits of a GPU index, most significant first, and back.
 void fold_digits(const FabricShape *shape, uint32_t gpu, uint32_t *digits);
+uint32_t fold_gpu(const FabricShape *shape, const uint32_t *digits);
 
 // True when every number divides or is divided by every other: nested blocks, so that all ranks of
 // a role see their peers alike.

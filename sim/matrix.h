@@ -1,9 +1,8 @@
 // The bytes of an all-to-all(v) as a square of numbers: a row for each source, a column for each
 // destination, as users of alltoallv write them.
 //
-// Numbers of a row stand between commas, or between blanks when the row has no comma. A number is
-// bytes ("4096") or a size with a unit ("64KiB"; "64 KiB" between commas). Empty lines and what
-// follows a '#' are left out. What a rank has for itself stands in the diagonal.
+// A line is a row (sim/fields.h), a number bytes ("4096") or a size with a unit ("64KiB"; "64 KiB"
+// between commas). What a rank has for itself stands in the diagonal.
 #ifndef SIM_MATRIX_H
 #define SIM_MATRIX_H
 

@@ -16,7 +16,11 @@
 #include "model/base/wide.h"
 
 void net_init(Net *net, const Fabric *fabric, const Calib *calib) {
-    *net = (Net){.fabric = fabric, .calib = calib, .flows = flow_open(), .scale = 1};
+    *net = (Net){.fabric = fabric,
+                 .calib = calib,
+                 .flows = flow_open(),
+                 .scale = 1,
+                 .tier = tier_constants(calib)};
 }
 
 void net_free(Net *net) {
@@ -24,6 +28,7 @@ void net_free(Net *net) {
     mem_free(net->links);
     keymap_free(&net->by_orbit);
     keymap_free(&net->by_link);
+    keymap_free(&net->by_load);
     *net = (Net){0};
 }
 
@@ -49,7 +54,7 @@ CalibParam net_step_param(const Fabric *fabric, const Route *route) {
     CalibParam param = CALIB_NVLINK_STEP;
     for (uint32_t i = 0; i < route->count; i++) {
         LinkClass link_class = fabric_link(fabric, route->edges[i].link).link_class;
-        if (link_class == LINK_IB || link_class == LINK_ETH) return CALIB_NET_STEP;
+        if (topology_class_is_network(link_class)) return CALIB_NET_STEP;
         if (link_class == LINK_PCIE) param = CALIB_PCIE_STEP;
     }
     return param;
@@ -102,7 +107,8 @@ static uint64_t link_key(LinkId link) {
     return hash_u64(HASH_START, link);
 }
 
-// The one class that has all of these links, FLOW_NONE when none has one of them.
+// The one class that has all of these links, KEYMAP_NONE when none has one of them; false when they
+// are in several classes, or in one of more or fewer links.
 static bool find_class(const Net *net, const LinkId *ids, uint32_t id_count, uint64_t links,
                        ResourceId *out) {
     *out = keymap_find(&net->by_link, link_key(ids[0]));
@@ -129,17 +135,60 @@ bool net_cells(Net *net, Digest cells, Err *err) {
                         "machine: simulate them expanded");
 }
 
+bool net_link_sums(const Fabric *fabric, LinkId id) {
+    FabricLink link = fabric_link(fabric, id);
+    const VertexClass *reached = fabric_class(fabric, link.to);
+    if (link.link_class != LINK_NVLINK) return false;
+    if (reached->kind == PART_GPU) return true;
+    return reached->kind == PART_SWITCH &&
+           (reached->device == NULL || reached->device->in_network != 0);
+}
+
+static bool add_path(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, PathId *out,
+                     Err *err) {
+    return flow_add_path(net->flows, edges, count, scale, out) ||
+           err_set(err, "a route of %u links in parts of 1/%" PRIu64 " is too uneven to simulate",
+                   count, scale);
+}
+
 bool net_path(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, PathId *out,
               Err *err) {
-    if (!flow_add_path(net->flows, edges, count, scale, out))
-        return err_set(err,
-                       "a route of %u links in parts of 1/%" PRIu64 " is too uneven to simulate",
-                       count, scale);
+    if (!add_path(net, edges, count, scale, out, err)) return false;
     uint64_t times = scale / wide_gcd(net->scale, scale);
     net->scale *= times; // flow_add_path bounds it
     for (ResourceId r = 0; times > 1 && r < flow_resource_count(net->flows); r++)
         net->links[r].carried *= times;
     return true;
+}
+
+uint32_t net_scale_up_load(const Net *net, Algorithm algorithm) {
+    if (algorithm != ALGORITHM_IN_SWITCH) return TIER_UNIT;
+    const CalibValue *values = net->calib->values;
+    int64_t load =
+        num_round(TIER_UNIT * values[CALIB_NVLINK].value / values[CALIB_IN_SWITCH].value);
+    return load < 1 ? 1 : load > TIER_UNIT * TIER_UNIT ? TIER_UNIT * TIER_UNIT : (uint32_t)load;
+}
+
+bool net_loaded_path(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, PathId path,
+                     NetLoads loads, PathId *out, Err *err) {
+    *out = path;
+    if (loads.network == TIER_UNIT && loads.scale_up == TIER_UNIT) return true;
+    Digest key = hash_u64(HASH_START, (uint64_t)path << 32 | loads.network);
+    key = hash_u64(key, loads.scale_up);
+    *out = keymap_find(&net->by_load, key);
+    if (*out != KEYMAP_NONE) return true;
+    FlowEdge *loaded = mem_alloc(count, sizeof *loaded);
+    for (uint32_t i = 0; i < count; i++) {
+        LinkClass link_class = net->links[edges[i].resource].link.link_class;
+        uint32_t times = topology_class_is_network(link_class)    ? loads.network
+                         : topology_class_is_scale_up(link_class) ? loads.scale_up
+                                                                  : TIER_UNIT;
+        loaded[i] = (FlowEdge){edges[i].resource, edges[i].coefficient * times};
+    }
+    bool done = add_path(net, loaded, count, scale * TIER_UNIT, out, err);
+    mem_free(loaded);
+    if (done) keymap_add(&net->by_load, key, *out);
+    return done;
 }
 
 void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, uint64_t bytes) {
@@ -148,11 +197,16 @@ void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, 
             wide_mul(bytes, edges[i].coefficient) * (net->scale / scale);
 }
 
-static void name_link(const Fabric *fabric, const FabricLink *link, LinkTotal *total) {
+void net_name_link(const Fabric *fabric, VertexId from, VertexId to, Text *out) {
+    fabric_vertex_name(fabric, from, out);
+    text_add(out, " -> ");
+    fabric_vertex_name(fabric, to, out);
+}
+
+void net_name_busiest(const Fabric *fabric, LinkId id, LinkTotal *total) {
     Text text = {0};
-    fabric_vertex_name(fabric, link->from, &text);
-    text_add(&text, " -> ");
-    fabric_vertex_name(fabric, link->to, &text);
+    FabricLink link = fabric_link(fabric, id);
+    net_name_link(fabric, link.from, link.to, &text);
     snprintf(total->busiest_name, sizeof total->busiest_name, "%s", text_string(&text));
     text_free(&text);
 }
@@ -175,5 +229,6 @@ void net_totals(const Net *net, LinkTotal out[LINK_CLASS_COUNT]) {
         *best = r;
     }
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++)
-        if (busiest[c] != FLOW_NONE) name_link(net->fabric, &net->links[busiest[c]].link, &out[c]);
+        if (busiest[c] != FLOW_NONE)
+            net_name_busiest(net->fabric, net->links[busiest[c]].id, &out[c]);
 }

@@ -19,7 +19,7 @@
 #define PACKET_COUNT_MAX (UINT64_C(1) << 27) // of one run, all transfers together
 
 // ROUTE_STRIPE: the packets of a transfer are dealt over its paths in the proportions of the
-// fabric's weights, from a seeded start on ("spraying"). ROUTE_HASH: all packets between two GPUs
+// fabric's weights, from a seeded start on ("spraying"). ROUTE_HASH: all packets between two parts
 // take one path, drawn by seed, source and destination. ROUTE_ADAPTIVE: every hop takes the output
 // with the fewest bytes queued before it and in the buffer behind it.
 typedef struct PacketOptions {

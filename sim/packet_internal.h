@@ -69,7 +69,8 @@ typedef struct Hop {
 } Hop;
 
 typedef struct Cargo {
-    uint32_t from_gpu, to_gpu, index; // index in the list
+    VertexId from, to;
+    uint32_t index; // in the list
     uint64_t bytes;
     Time start, latency_ps;
     uint32_t first_hop, first_count; // from the source

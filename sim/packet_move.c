@@ -23,6 +23,7 @@
 #include "model/base/mem.h"
 #include "model/base/progress.h"
 #include "model/base/wide.h"
+#include "sim/net.h"
 
 #define NAMED_MOST   8              // links of a deadlock that are named
 #define EVENTS_SHOWN 4096           // between two looks at the progress line
@@ -364,9 +365,7 @@ static uint32_t waits_for(const PacketSim *sim, uint32_t wire) {
 }
 
 static void name_wire(const PacketSim *sim, uint32_t wire, Text *out) {
-    fabric_vertex_name(sim->fabric, sim->wires[wire].from, out);
-    text_add(out, " -> ");
-    fabric_vertex_name(sim->fabric, sim->wires[wire].to, out);
+    net_name_link(sim->fabric, sim->wires[wire].from, sim->wires[wire].to, out);
 }
 
 // Follows blocked wires until one comes again: the ring of those that wait for each other.

@@ -138,19 +138,14 @@ static uint32_t stride_of(uint32_t total) {
     return stride > 0 ? stride : 1;
 }
 
-// The bits of a Digest that mixes few bytes are not all alike; this finish is that of splitmix64
-// (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
-static uint64_t draw(uint64_t seed, uint32_t from_gpu, uint32_t to_gpu) {
-    uint64_t x = hash_u64(hash_u64(hash_u64(HASH_START, seed), from_gpu), to_gpu);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+static uint64_t draw(uint64_t seed, VertexId from, VertexId to) {
+    return hash_spread(hash_u64(hash_u64(hash_u64(HASH_START, seed), from), to));
 }
 
 static void set_path(const PacketSim *sim, Cargo *cargo, const Route *route) {
     cargo->total = route->weight_total;
     cargo->phase =
-        (uint32_t)(draw(sim->options.seed, cargo->from_gpu, cargo->to_gpu) % route->weight_total);
+        (uint32_t)(draw(sim->options.seed, cargo->from, cargo->to) % route->weight_total);
     cargo->stride = sim->options.policy == ROUTE_HASH ? 0 : stride_of(route->weight_total);
     cargo->latency_ps = route->latency_ps;
 }
@@ -170,10 +165,10 @@ static bool count_packets(PacketSim *sim, Cargo *cargo, Err *err) {
 static int compare_cargos(const void *left, const void *right) {
     const Cargo *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    if (a->from_gpu != b->from_gpu) return a->from_gpu < b->from_gpu ? -1 : 1;
-    bool a_wraps = a->to_gpu < a->from_gpu, b_wraps = b->to_gpu < b->from_gpu;
+    if (a->from != b->from) return a->from < b->from ? -1 : 1;
+    bool a_wraps = a->to < a->from, b_wraps = b->to < b->from;
     if (a_wraps != b_wraps) return a_wraps ? 1 : -1;
-    if (a->to_gpu != b->to_gpu) return a->to_gpu < b->to_gpu ? -1 : 1;
+    if (a->to != b->to) return a->to < b->to ? -1 : 1;
     if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
     return a->index < b->index ? -1 : a->index > b->index;
 }
@@ -182,8 +177,8 @@ static void list_cargos(PacketSim *sim, const NetTransfer *list, uint32_t count)
     sim->cargos = mem_alloc(count, sizeof *sim->cargos);
     sim->cargo_count = count;
     for (uint32_t i = 0; i < count; i++)
-        sim->cargos[i] = (Cargo){.from_gpu = list[i].from_gpu,
-                                 .to_gpu = list[i].to_gpu,
+        sim->cargos[i] = (Cargo){.from = list[i].from,
+                                 .to = list[i].to,
                                  .index = i,
                                  .bytes = list[i].bytes,
                                  .start = list[i].start};
@@ -194,7 +189,7 @@ static void list_cargos(PacketSim *sim, const NetTransfer *list, uint32_t count)
 static bool find_route(PacketSim *sim, KeyMap *routes, uint32_t index, const Route *route,
                        Err *err) {
     Cargo *cargo = &sim->cargos[index];
-    uint64_t pair = (uint64_t)cargo->from_gpu * sim->fabric->gpu_count + cargo->to_gpu;
+    uint64_t pair = (uint64_t)cargo->from * sim->fabric->vertex_count + cargo->to;
     uint32_t known = keymap_find(routes, pair);
     set_path(sim, cargo, route);
     cargo->first_hop = known == KEYMAP_NONE ? sim->hop_count : sim->cargos[known].first_hop;
@@ -202,7 +197,7 @@ static bool find_route(PacketSim *sim, KeyMap *routes, uint32_t index, const Rou
         if (!add_hops(sim, route, err)) return false;
         keymap_add(routes, pair, index);
     }
-    VertexId source = fabric_gpu(sim->fabric, cargo->from_gpu);
+    VertexId source = cargo->from;
     while (cargo->first_count < route->count &&
            sim->wires[sim->hops[cargo->first_hop + cargo->first_count].wire].from == source)
         cargo->first_count++;
@@ -230,9 +225,8 @@ static bool add_routes(PacketSim *sim, KeyMap *routes, Route *route, TransfersBo
                        Err *err) {
     for (uint32_t i = 0; i < sim->cargo_count; i++) {
         Cargo *cargo = &sim->cargos[i];
-        NetTransfer transfer = {cargo->from_gpu, cargo->to_gpu, cargo->bytes, cargo->start};
-        if (!fabric_route(sim->fabric, fabric_gpu(sim->fabric, cargo->from_gpu),
-                          fabric_gpu(sim->fabric, cargo->to_gpu), route, err))
+        NetTransfer transfer = {cargo->from, cargo->to, cargo->bytes, cargo->start};
+        if (!fabric_route(sim->fabric, cargo->from, cargo->to, route, err))
             return err_prefix(err, "transfer %u", cargo->index);
         transfers_bound_add(bound, &transfer, route);
         if (!find_route(sim, routes, i, route, err) || !count_packets(sim, cargo, err))

@@ -9,8 +9,6 @@
 // of all transfers of its class on one link of the class.
 #include "sim/refine.h"
 
-#include <inttypes.h>
-
 #include "sim/refine_class.h"
 
 typedef struct Builder {
@@ -86,6 +84,7 @@ static uint32_t path_of(Builder *builder, uint32_t class_id, const RefineEdge *e
     Refined *out = builder->out;
     uint64_t key = refine_mix2(form->scale, (uint64_t)form->latency_ps);
     key = refine_mix2(key, (uint64_t)form->step_param);
+    key = refine_mix2(key, form->tier_key);
     for (uint32_t i = first; i < first + count; i++)
         key = refine_mix2(refine_mix2(key, edges[i].link), edges[i].coefficient);
     uint32_t found = keymap_find(&builder->paths, key);
@@ -95,7 +94,8 @@ static uint32_t path_of(Builder *builder, uint32_t class_id, const RefineEdge *e
                                                .edge_count = count,
                                                .scale = form->scale,
                                                .latency_ps = form->latency_ps,
-                                               .step_param = form->step_param};
+                                               .step_param = form->step_param,
+                                               .tier = form->tier};
     return out->path_count++;
 }
 
@@ -140,9 +140,9 @@ static void write_participants(Builder *builder, const RefineGathering *gatherin
     *next += meeting->participant_count;
 }
 
-// Flows of one gathering, each class once, by step.
+// Flows of one gathering, each class once, by step. `numbers`: of the flow of a class, from 1 on.
 static void write_flows(Builder *builder, const RefineGathering *gathering,
-                        const uint32_t *path_by_class, RefineMeeting *meeting, bool *is_seen) {
+                        const uint32_t *path_by_class, RefineMeeting *meeting, uint32_t *numbers) {
     const RefineList *list = builder->list;
     const RefineChannel *channel = &list->channels[gathering->channel];
     const uint32_t *class_of = builder->partition->transfers.of;
@@ -153,10 +153,13 @@ static void write_flows(Builder *builder, const RefineGathering *gathering,
         *step = (RefineStep){.repeat = list->repeats[channel->first_step + s],
                              .first_flow = out->flow_count};
         for (; t < end && list->transfers[t].step == s; t++) {
-            if (is_seen[class_of[t]]) continue;
-            is_seen[class_of[t]] = true;
-            out->flows[out->flow_count++] =
-                (RefineFlow){path_by_class[class_of[t]], list->transfers[t].bytes};
+            uint32_t *number = &numbers[class_of[t]];
+            if (*number == 0) {
+                out->flows[out->flow_count++] =
+                    (RefineFlow){path_by_class[class_of[t]], list->transfers[t].bytes, 0};
+                *number = out->flow_count;
+            }
+            out->flows[*number - 1].transfers++;
         }
         step->flow_count = out->flow_count - step->first_flow;
     }
@@ -178,18 +181,22 @@ static void write_meetings(Builder *builder, const uint32_t *path_by_class) {
     out->steps = arena_alloc(&out->arena, steps, sizeof *out->steps);
     out->flows = arena_alloc(&out->arena, builder->partition->transfers.count, sizeof *out->flows);
     uint32_t *stamps = mem_alloc(out->member_count, sizeof *stamps);
-    bool *is_seen = mem_alloc(builder->partition->transfers.count, sizeof *is_seen);
+    uint32_t *numbers = mem_alloc(builder->partition->transfers.count, sizeof *numbers);
     uint32_t next_participant = 0, next_step = 0;
     for (uint32_t c = 0; c < classes->count; c++) {
         const RefineGathering *gathering = &list->gatherings[classes->first[c]];
         RefineMeeting *meeting = &out->meetings[c];
-        *meeting = (RefineMeeting){.channel = gathering->channel, .first_step = next_step};
+        const RefineChannel *channel = &list->channels[gathering->channel];
+        bool is_send = builder->input->schedule->ops[channel->ops[0]].kind == OP_SEND;
+        *meeting = (RefineMeeting){.channel = gathering->channel,
+                                   .first_step = next_step,
+                                   .senders = is_send ? 1 : gathering->member_count};
         write_participants(builder, gathering, &next_participant, stamps, meeting);
-        write_flows(builder, gathering, path_by_class, meeting, is_seen);
+        write_flows(builder, gathering, path_by_class, meeting, numbers);
         next_step += meeting->step_count;
     }
     mem_free(stamps);
-    mem_free(is_seen);
+    mem_free(numbers);
 }
 
 static void write_meeting_of(Builder *builder) {

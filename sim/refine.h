@@ -20,6 +20,7 @@
 #include "model/machine/fabric.h"
 #include "model/plan/load.h"
 #include "model/plan/schedule.h"
+#include "sim/tier.h"
 
 // STABLE: the coarsest classes that are exact. NOTHING: every rank, meeting, transfer and link is a
 // class of its own.
@@ -45,8 +46,9 @@ typedef struct RefineParticipant {
 } RefineParticipant;
 
 typedef struct RefineFlow {
-    uint32_t path;  // into paths
-    uint64_t bytes; // of one transfer
+    uint32_t path;      // into paths
+    uint64_t bytes;     // of one transfer
+    uint64_t transfers; // of the class in one gathering of the meeting
 } RefineFlow;
 
 typedef struct RefineStep {
@@ -59,6 +61,7 @@ typedef struct RefineMeeting {
     uint32_t channel; // meetings of one channel are neighbours
     uint32_t first_participant, participant_count;
     uint32_t first_step, step_count;
+    uint32_t senders; // ranks of one group; 1 of a pair
 } RefineMeeting;
 
 // A class of links.
@@ -78,6 +81,7 @@ typedef struct RefinePath {
     uint64_t scale;
     Time latency_ps;
     CalibParam step_param;
+    TierShape tier;
 } RefinePath;
 
 // A zeroed Refined is empty. All arrays are the arena's.
@@ -110,9 +114,21 @@ typedef struct Refined {
 bool refine_run(const RefineInput *input, Refined *out, Err *err);
 void refine_free(Refined *refined);
 
+// Communication operations of a schedule, in order of their channels, then of themselves.
+typedef struct RefineChannelOp {
+    uint32_t channel;
+    OpId op;
+} RefineChannelOp;
+typedef struct RefineChannelIndex {
+    RefineChannelOp *items; // the arena's
+    uint32_t count;
+} RefineChannelIndex;
+void refine_channel_index(const Schedule *schedule, Arena *arena, RefineChannelIndex *out);
+
 // Operations that carry the same transfers as a collective or a SEND: those of its channel in which
 // the same is sent, of all roles; the receives of a send follow its sends. Writes them in order;
 // returns how many.
-uint32_t refine_channel_ops(const Schedule *schedule, const StepShape *shape, OpId op, OpId *out);
+uint32_t refine_channel_ops(const Schedule *schedule, const RefineChannelIndex *index,
+                            const StepShape *shape, OpId op, OpId *out);
 
 #endif

@@ -10,11 +10,10 @@
 //
 // Invariant: the cells of a kind are all combinations of the values of their classes, and the one
 // that is looked at has the lowest of each: so cells of two kinds that share a link meet at it.
-#include <string.h>
+#include "sim/refine_list.h"
 
 #include "model/base/wide.h"
 #include "model/plan/schedule_wire.h"
-#include "sim/refine_list.h"
 
 typedef struct Finder {
     const RefineInput *input;
@@ -89,10 +88,7 @@ static bool messages_repeat(const Finder *finder, const Op *op, uint32_t rank) {
 // Under a recorded load ranks differ by their experts.
 static bool experts_repeat(const Finder *finder, OpId op, uint32_t rank) {
     const Schedule *schedule = finder->input->schedule;
-    bool has_experts =
-        schedule->ops[op].kind == OP_GROUPED_GEMM ||
-        (schedule->ops[op].kind == OP_COLLECTIVE && schedule->ops[op].comm.split != SPLIT_EVEN);
-    if (finder->input->load->kind == LOAD_UNIFORM || !has_experts ||
+    if (finder->input->load->kind == LOAD_UNIFORM || !load_sizes_op(&schedule->ops[op]) ||
         rank + finder->size >= schedule->rank_count)
         return true;
     uint32_t first, count, next_first, next_count;
@@ -187,6 +183,24 @@ static bool mark_faults(Finder *finder) {
     return true;
 }
 
+// A slow GPU is told apart as what follows all digits is.
+static void mark_slow(Finder *finder, uint32_t rank) {
+    const Fabric *fabric = finder->input->fabric;
+    uint32_t gpu = finder->input->first_gpu + rank, last = finder->digit_count - 1, part, whole;
+    fabric_gpu_rate(fabric, gpu, &part, &whole);
+    if (part == whole) return;
+    RefineDigits digits = refine_route_digits(fabric, gpu);
+    uint64_t own = refine_mix2(refine_mix2(part, whole), digits.at[last] % finder->divisor);
+    for (uint32_t d = finder->digit_count; d < finder->shape->digit_count; d++)
+        own = refine_mix2(own, digits.at[d]);
+    for (uint32_t i = 0; i < finder->digit_count; i++) {
+        uint64_t others = own;
+        for (uint32_t j = 0; j < finder->digit_count; j++)
+            others = refine_mix2(others, j == i ? 0 : value_of(finder, &digits, j) + 1);
+        finder->marks[i][value_of(finder, &digits, i)] += refine_mix(others);
+    }
+}
+
 // ---- Kinds
 
 static uint32_t lowest_alike(const Finder *finder, uint32_t i, uint32_t value) {
@@ -222,6 +236,8 @@ static bool find_kinds(Finder *finder, Arena *arena, RefineCells *out) {
         finder->marks[i] = arena_alloc(arena, finder->values[i], sizeof **finder->marks);
     for (uint32_t r = 0; r < ranks; r += finder->size) mark_used(finder, r);
     if (!mark_faults(finder)) return false;
+    for (uint32_t r = 0; fabric_has_slow_gpus(finder->input->fabric) && r < ranks; r++)
+        mark_slow(finder, r);
     *out = (RefineCells){
         .size = finder->size, .digit_count = finder->digit_count, .divisor = finder->divisor};
     out->kinds = arena_alloc(arena, ranks / finder->size, sizeof *out->kinds);

@@ -2,10 +2,11 @@
 //
 // Invariant: nothing here relies on the colours: amounts are added up and compared exactly, so a
 // partition that passes is equitable, whoever made it.
+#include "sim/refine_class.h"
+
 #include <assert.h>
 
 #include "model/base/wide.h"
-#include "sim/refine_class.h"
 
 // Amounts by class of what is around one item.
 typedef struct Bag {
@@ -150,7 +151,8 @@ static bool transfers_alike(const Checker *checker, uint32_t a, uint32_t b) {
     const uint32_t *gathering = checker->partition->gatherings.of;
     return gathering[x->gathering] == gathering[y->gathering] && x->step == y->step &&
            x->bytes == y->bytes && f->latency_ps == g->latency_ps &&
-           f->step_param == g->step_param && f->scale == g->scale;
+           f->step_param == g->step_param && f->scale == g->scale &&
+           tier_shape_equal(&f->tier, &g->tier);
 }
 
 // Ranks and transfers have keys of their own: first the classes of ranks.
@@ -177,7 +179,10 @@ static void fill_rank(const Checker *checker, uint32_t item, Bag *bag) {
 static bool ranks_alike(const Checker *checker, uint32_t a, uint32_t b) {
     const RefineRank *x = &checker->list->ranks[a], *y = &checker->list->ranks[b];
     const Schedule *schedule = checker->input->schedule;
-    if (x->role != y->role) return false;
+    uint32_t x_part, x_whole, y_part, y_whole;
+    fabric_gpu_rate(checker->input->fabric, x->gpu, &x_part, &x_whole);
+    fabric_gpu_rate(checker->input->fabric, y->gpu, &y_part, &y_whole);
+    if (x->role != y->role || x_part != y_part || x_whole != y_whole) return false;
     if (checker->input->load->kind == LOAD_UNIFORM) return true;
     for (OpId id = 0; id < schedule->op_count; id++)
         if (schedule->ops[id].kind == OP_GROUPED_GEMM &&

@@ -17,7 +17,7 @@ typedef struct Colours {
     const RefineList *list;
     const RefineRoutes *routes;
     uint64_t *ranks, *gatherings, *transfers, *links;
-    uint64_t *rank_sums, *gathering_sums, *pair_sums, *link_sums; // scratch
+    uint64_t *rank_sums, *pair_sums, *link_sums; // scratch
     uint32_t counts[4];
 } Colours;
 
@@ -34,6 +34,7 @@ static void start(Colours *colours) {
         colour = refine_mix2(colour, transfer->bytes);
         colour = refine_mix2(colour, (uint64_t)form->latency_ps);
         colour = refine_mix2(colour, (uint64_t)form->step_param);
+        colour = refine_mix2(colour, form->tier_key);
         colours->transfers[i] = refine_mix2(colour, form->scale);
     }
     for (uint32_t i = 0; i < list->link_count; i++) {

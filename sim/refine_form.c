@@ -8,11 +8,13 @@
 //
 // Invariant: strides are above 0 where a link follows a digit, and the base is the link at digits
 // of 0, so that one link is base and digits of one edge only, in whatever form it occurs.
+#include "sim/refine_route.h"
+
 #include <string.h>
 
 #include "model/base/rng.h"
+#include "sim/fold.h"
 #include "sim/net.h"
-#include "sim/refine_route.h"
 
 #define TRIALS 6 // pairs of random digits on which a formula is tried
 
@@ -30,17 +32,11 @@ static bool has_bit(uint32_t set, uint32_t d) {
     return (set >> d & 1) != 0;
 }
 
-static uint32_t gpu_of(const FabricShape *shape, const RefineDigits *digits) {
-    uint32_t gpu = 0;
-    for (uint32_t d = 0; d < shape->digit_count; d++) gpu = gpu * shape->size[d] + digits->at[d];
-    return gpu;
-}
-
 static bool route_digits(const Probe *probe, const RefineDigits *from, const RefineDigits *to,
                          Route *out, Err *err) {
     const Fabric *fabric = probe->routes->fabric;
-    return fabric_route_healthy(fabric, fabric_gpu(fabric, gpu_of(probe->shape, from)),
-                                fabric_gpu(fabric, gpu_of(probe->shape, to)), out, err);
+    return fabric_route_healthy(fabric, fabric_gpu(fabric, fold_gpu(probe->shape, from->at)),
+                                fabric_gpu(fabric, fold_gpu(probe->shape, to->at)), out, err);
 }
 
 static bool same_form(const Route *a, const Route *b) {
@@ -190,7 +186,9 @@ bool refine_form_make(const RefineRoutes *routes, uint32_t differs, Arena *arena
                             .scale = probe.base.weight_total,
                             .hops = probe.base.hops,
                             .latency_ps = probe.base.latency_ps,
-                            .step_param = net_step_param(&routes->healthy, &probe.base)};
+                            .step_param = net_step_param(&routes->healthy, &probe.base),
+                            .tier = tier_shape(&routes->healthy, &probe.base)};
+        out->tier_key = tier_shape_digest(&out->tier);
     }
     *is_affine = probe.is_affine;
     fabric_route_free(&probe.base);

@@ -3,11 +3,11 @@
 // Invariant: every link of the machine belongs to one item of the list at most, so that loads that
 // meet on a link meet in the list. A link that follows not all digits of the cells is shared: each
 // pair that is listed then stands for the alike ones of the cells that have the same link.
-#include <string.h>
-
 #include "sim/refine_list.h"
 
-#define USES_MAX 60000000 // 12 B each
+#include <string.h>
+
+#define USES_MAX 20000000 // 240 MB
 
 typedef struct Linker {
     const RefineInput *input;

@@ -6,15 +6,13 @@
 //
 // Invariant: gatherings of a channel and transfers of a gathering are neighbours, transfers in
 // order of step; every pair of ranks occurs once for each half of a route.
-#include <inttypes.h>
-#include <stdlib.h>
+#include "sim/refine_list.h"
 
 #include "model/base/wide.h"
 #include "model/plan/schedule_comm.h"
 #include "model/plan/schedule_wire.h"
-#include "sim/refine_list.h"
 
-#define TRANSFERS_MAX 4000000 // about 1 GB with their links
+#define LISTED_MAX 4000000 // about 1 GB with their links
 
 typedef struct Lister {
     const RefineInput *input;
@@ -30,8 +28,7 @@ typedef struct Lister {
     const GroupFamily *family;
     uint32_t group;
     CollectiveShape shape;
-    uint64_t *parts,
-        *wholes; // shares of the group at hand: [position][source] of the ranks' experts
+    uint64_t *parts, *wholes; // [position][source]: shares of the experts of the group's ranks
     uint32_t share_sources;
     uint32_t *stamp;       // [position]: the last step of sender in which it was sent to
     uint32_t *transfer_at; // [position]: and the transfer
@@ -46,10 +43,12 @@ static void list_channels(Lister *lister) {
     list->channels = arena_alloc(lister->arena, schedule->op_count, sizeof *list->channels);
     OpId *scratch = mem_alloc(schedule->op_count, sizeof *scratch);
     bool *is_done = mem_alloc(schedule->op_count, sizeof *is_done);
+    RefineChannelIndex index;
+    refine_channel_index(schedule, lister->arena, &index);
     for (OpId id = 0; id < schedule->op_count; id++) {
         OpKind kind = schedule->ops[id].kind;
         if (is_done[id] || (kind != OP_COLLECTIVE && kind != OP_SEND)) continue;
-        uint32_t count = refine_channel_ops(schedule, lister->input->shape, id, scratch);
+        uint32_t count = refine_channel_ops(schedule, &index, lister->input->shape, id, scratch);
         for (uint32_t i = 0; i < count; i++) is_done[scratch[i]] = true;
         RefineChannel *channel = &list->channels[list->channel_count++];
         *channel = (RefineChannel){.op_count = count};
@@ -73,10 +72,13 @@ uint64_t refine_list_rows(const RefineInput *input, OpId op, uint32_t rank) {
                            whole);
 }
 
-// What the ranks of a role may differ in by themselves: the tokens that their experts get.
-static uint64_t colour_of_rank(const Lister *lister, uint32_t rank, RoleId role) {
+// What the ranks of a role may differ in by themselves: the rate of their GPUs, and the tokens that
+// their experts get.
+static uint64_t colour_of_rank(const Lister *lister, uint32_t rank, uint32_t gpu, RoleId role) {
     const Schedule *schedule = lister->input->schedule;
-    uint64_t colour = refine_mix2(1, role);
+    uint32_t part, whole;
+    fabric_gpu_rate(lister->input->fabric, gpu, &part, &whole);
+    uint64_t colour = refine_mix2(refine_mix2(refine_mix2(1, role), part), whole);
     if (lister->input->load->kind == LOAD_UNIFORM) return colour;
     for (OpId id = 0; id < schedule->op_count; id++)
         if (schedule->ops[id].kind == OP_GROUPED_GEMM && schedule_op_role(schedule, id) == role)
@@ -101,7 +103,7 @@ static void list_ranks(Lister *lister) {
                                  .gpu = fabric_live_gpu(input->fabric, input->first_gpu + rank),
                                  .kind = k,
                                  .role = lister->owners[rank]};
-            item->fixed = colour_of_rank(lister, rank, item->role);
+            item->fixed = colour_of_rank(lister, rank, item->gpu, item->role);
             list->index_of[rank] = list->rank_count++;
         }
 }
@@ -128,8 +130,8 @@ static bool pair_of(Lister *lister, uint32_t from, uint32_t to, RefineHalf half,
 
 static bool add_transfer(Lister *lister, uint32_t step, uint32_t pair, uint64_t bytes, Err *err) {
     RefineList *list = lister->list;
-    if (list->transfer_count == TRANSFERS_MAX)
-        return err_set(err, "more than %d transfers to tell apart", TRANSFERS_MAX);
+    if (list->transfer_count == LISTED_MAX)
+        return err_set(err, "more than %d transfers to tell apart", LISTED_MAX);
     list->transfers = mem_grow(list->transfers, &list->transfer_capacity, list->transfer_count + 1,
                                sizeof *list->transfers);
     list->transfers[list->transfer_count++] = (RefineTransfer){
@@ -274,7 +276,6 @@ static void add_gathering(Lister *lister, uint32_t member_count, uint32_t kind) 
                           .kind = kind};
     list->members = mem_grow(list->members, &list->member_capacity,
                              list->member_count + member_count, sizeof *list->members);
-    list->channels[lister->channel].meeting_count++;
 }
 
 static bool list_group(Lister *lister, uint32_t kind, Err *err) {
@@ -362,7 +363,6 @@ static bool list_channel(Lister *lister, Err *err) {
     OpId first = channel->ops[0];
     lister->op = &lister->input->schedule->ops[first];
     channel->first_step = lister->list->step_count;
-    channel->first_meeting = lister->list->gathering_count;
     bool done =
         lister->op->kind == OP_SEND ? list_messages(lister, err) : list_collective(lister, err);
     return done || err_prefix(err, "operation \"%s\"", lister->op->name);

@@ -49,7 +49,6 @@ typedef struct RefineChannel {
     uint32_t op_count;
     const OpId *op_of_role; // [role_count], SCHEDULE_NONE: not in it
     uint32_t first_step, step_count;
-    uint32_t first_meeting, meeting_count;
 } RefineChannel;
 
 // A group, or a sender and its receiver.

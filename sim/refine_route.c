@@ -10,21 +10,22 @@
 // Invariant: weights of a form have no common divisor with its scale; links that forms use are in
 // one bundle only, and all links of a bundle are used with the same weight by every form that uses
 // one of them.
-#include <inttypes.h>
+#include "sim/refine_route.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/wide.h"
 #include "model/machine/fabric_fault.h"
+#include "sim/fold.h"
 #include "sim/net.h"
-#include "sim/refine_route.h"
 
 #define EXPLICIT_MAX 400000 // pairs that are searched one by one: about 10 s
 
 // Values of RefineRoutes.by_key that are no forms.
 #define SEARCH_EACH (KEYMAP_NONE - 1)
 
-enum { KEY_DIFFERENCE = 1, KEY_FAULTS, KEY_PAIR, KEY_HALF };
+enum { KEY_DIFFERENCE = 1, KEY_FAULTS, KEY_PAIR, KEY_PAIR_AS_BUILT, KEY_HALF };
 
 static void add_to_set(KeyMap *set, uint64_t item) {
     uint64_t key = refine_mix(item);
@@ -40,7 +41,6 @@ static void note_faulty(RefineRoutes *routes, LinkId link) {
                               sizeof *routes->faulty);
     for (uint32_t way = 0; way < 2; way++) { // both directions
         routes->faulty[routes->faulty_count++] = link ^ way;
-        add_to_set(&routes->faulty_links, link ^ way);
     }
     add_to_set(&routes->faulty_rules, fabric_link(&routes->healthy, link).rule);
 }
@@ -63,17 +63,13 @@ void refine_route_close(RefineRoutes *routes) {
     mem_free(routes->forms);
     mem_free(routes->faulty);
     keymap_free(&routes->by_key);
-    keymap_free(&routes->faulty_links);
     keymap_free(&routes->faulty_rules);
     *routes = (RefineRoutes){0};
 }
 
 RefineDigits refine_route_digits(const Fabric *fabric, uint32_t gpu) {
     RefineDigits digits = {0};
-    for (uint32_t d = fabric->shape.digit_count; d-- > 0;) {
-        digits.at[d] = gpu % fabric->shape.size[d];
-        gpu /= fabric->shape.size[d];
-    }
+    fold_digits(&fabric->shape, gpu, digits.at);
     return digits;
 }
 
@@ -158,14 +154,17 @@ static RefineForm form_of_route(RefineRoutes *routes, const Route *route) {
                        .scale = route->weight_total,
                        .hops = route->hops,
                        .latency_ps = route->latency_ps,
-                       .step_param = net_step_param(routes->fabric, route)};
+                       .step_param = net_step_param(routes->fabric, route),
+                       .tier = tier_shape(routes->fabric, route)};
+    form.tier_key = tier_shape_digest(&form.tier);
     form.edges = arena_alloc(&routes->arena, route->count, sizeof *form.edges);
     copy_edges(routes, route, &form);
     return form;
 }
 
 static bool search_pair(RefineRoutes *routes, uint32_t from, uint32_t to, uint32_t *out, Err *err) {
-    uint64_t key = refine_mix2(KEY_PAIR, ((uint64_t)from << 32) | to);
+    uint64_t kind = routes->without_faults ? KEY_PAIR_AS_BUILT : KEY_PAIR;
+    uint64_t key = refine_mix2(kind, ((uint64_t)from << 32) | to);
     *out = keymap_find(&routes->by_key, key);
     if (*out != KEYMAP_NONE) return true;
     if (routes->explicit_count == EXPLICIT_MAX)
@@ -233,7 +232,8 @@ static uint64_t fault_key(const RefineRoutes *routes, uint32_t healthy, const Li
     const RefineForm *form = &routes->forms[healthy];
     uint64_t key = 0;
     for (uint32_t i = 0; i < form->edge_count; i++) {
-        if (!form->edges[i].is_suspect || !is_in_set(&routes->faulty_links, links[i])) continue;
+        if (!form->edges[i].is_suspect || !fabric_link_is_faulty(routes->fabric, links[i]))
+            continue;
         key = refine_mix2(key + i, fabric_link(routes->fabric, links[i]).capacity_Bps);
     }
     return key == 0 ? 0 : refine_mix2(refine_mix2(KEY_FAULTS, healthy), key);
@@ -285,8 +285,6 @@ static bool whole_form(RefineRoutes *routes, uint32_t from, uint32_t to, uint32_
 
 // ---- Halves
 
-// A switch sums and copies when one NVLink from each of its GPUs leads to it, and its device can;
-// one of no device is taken to.
 static bool is_through_switch(const RefineRoutes *routes, const RefineForm *form, uint32_t from,
                               uint32_t to) {
     const Fabric *fabric = routes->fabric;
@@ -296,13 +294,8 @@ static bool is_through_switch(const RefineRoutes *routes, const RefineForm *form
         b = refine_route_digits(fabric, to);
     }
     for (uint32_t i = 0; i < form->edge_count; i++) {
-        FabricLink link = fabric_link(
-            fabric, refine_route_edge_link(&form->edges[i], &a, &b, fabric->shape.digit_count));
-        const VertexClass *reached = fabric_class(fabric, link.to);
-        if (link.link_class != LINK_NVLINK) return false;
-        if (reached->kind == PART_GPU) continue;
-        if (reached->kind != PART_SWITCH) return false;
-        if (reached->device != NULL && reached->device->in_network == 0) return false;
+        LinkId link = refine_route_edge_link(&form->edges[i], &a, &b, fabric->shape.digit_count);
+        if (!net_link_sums(fabric, link)) return false;
     }
     return form->hops == 2;
 }

@@ -6,18 +6,17 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/cost/calib.h"
 #include "model/machine/fabric.h"
 #include "sim/keymap.h"
+#include "sim/tier.h"
 
-// The finaliser of splitmix64: a bijection whose bits all depend on all bits. Source: G. Steele, D.
-// Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+// Colours are words of which sums and products are taken (refine_colour.c), so all bits count;
+// hash_u64 would do with more work. A step of splitmix64 (hash.h), so that 0 is a word too.
 static inline uint64_t refine_mix(uint64_t x) {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return hash_spread(x + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static inline uint64_t refine_mix2(uint64_t a, uint64_t b) {
@@ -50,6 +49,8 @@ typedef struct RefineForm {
     uint32_t hops;
     Time latency_ps;
     CalibParam step_param;
+    TierShape tier;
+    Digest tier_key;
     bool is_explicit; // of one pair
     bool is_suspect;  // one of its edges is
 } RefineForm;
@@ -65,7 +66,7 @@ typedef struct RefineRoutes {
     KeyMap by_key;
     LinkId *faulty; // heap; links that are not as built, some more than once
     uint32_t faulty_count, faulty_capacity;
-    KeyMap faulty_links, faulty_rules; // sets
+    KeyMap faulty_rules; // a set
     uint32_t explicit_count;
 } RefineRoutes;
 

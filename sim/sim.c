@@ -11,7 +11,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/num.h"
-#include "sim/engine.h"
+#include "sim/engine_account.h"
 #include "sim/engine_compute.h"
 #include "sim/engine_repeat.h"
 
@@ -54,7 +54,7 @@ static void keep_span(Submission *submission, uint32_t member, const Stream *str
 }
 
 static bool is_ready(const Submission *submission, const Member *member, const Stream *stream) {
-    const Op *op = &submission->schedule->ops[stream->cursor.op];
+    const EngineOp *op = &submission->ops[stream->cursor.op];
     for (uint32_t i = 0; i < op->wait_count; i++) {
         OpId on = submission->schedule->waits[op->first_wait + i];
         if (member->done[on] < schedule_index_earlier(&submission->index, &stream->cursor, on))
@@ -145,12 +145,12 @@ static void try_stream(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     Member *m = &submission->members[member];
     Stream *stream = &m->streams[at];
     if (stream->state != STREAM_BLOCKED || !is_ready(submission, m, stream)) return;
-    engine_account(submission, member, sim->now);
+    engine_account_member(submission, member, sim->now);
     stream->state = STREAM_RUNNING;
     stream->started = sim->now;
     if (engine_is_comm(submission, stream->cursor.op))
         engine_compute_take_sms(sim, s, member, stream->cursor.op);
-    switch (submission->schedule->ops[stream->cursor.op].kind) {
+    switch (submission->ops[stream->cursor.op].kind) {
     case OP_GEMM:
     case OP_GROUPED_GEMM:
     case OP_ATTENTION:
@@ -171,14 +171,13 @@ static void try_member(Sim *sim, uint32_t s, uint32_t member) {
 static Time bound_of(Submission *submission, uint32_t m, OpId op) {
     const Member *member = &submission->members[m];
     if (!engine_is_comm(submission, op)) return engine_price(submission, m, op)->roofline_ps;
-    if (submission->schedule->ops[op].kind == OP_RECV) return 0;
+    if (submission->ops[op].kind == OP_RECV) return 0;
     return engine_meeting(submission, member, op)->traffic.bound_ps;
 }
 
 static void note_end(Submission *submission, uint32_t member, const Stream *stream, Time now) {
     Member *m = &submission->members[member];
-    OpTotal *total =
-        &submission->totals[(uint64_t)member * submission->schedule->op_count + stream->cursor.op];
+    OpTotal *total = engine_account_total(submission, member, stream->cursor.op);
     total->instances++;
     total->busy_ps += now - stream->started;
     total->bound_ps += bound_of(submission, member, stream->cursor.op);
@@ -192,7 +191,7 @@ static void end_operation(Sim *sim, uint32_t s, uint32_t member, uint32_t at) {
     Submission *submission = sim->submissions[s];
     Member *m = &submission->members[member];
     Stream *stream = &m->streams[at];
-    engine_account(submission, member, sim->now);
+    engine_account_member(submission, member, sim->now);
     note_end(submission, member, stream, sim->now);
     const ScheduleCursor before = stream->cursor;
     schedule_index_next(&submission->index, &stream->cursor);
@@ -229,8 +228,8 @@ static void leave_collective(Sim *sim, uint32_t s, Meeting *meeting) {
     meeting->is_running = false;
     for (uint32_t i = 0; i < meeting->participant_count; i++) {
         const Participant *participant = &meeting->participants[i];
-        engine_count_transfer(submission, participant->member, participant->op, meeting->began,
-                              sim->now);
+        engine_account_transfer(submission, participant->member, participant->op, meeting->began,
+                                sim->now);
         post(sim, EVENT_ENDED, s, participant->member,
              submission->schedule->ops[participant->op].stream, sim->now);
     }
@@ -241,13 +240,13 @@ static void deliver(Sim *sim, uint32_t s, Meeting *meeting) {
     meeting->is_running = false;
     meeting->delivered++;
     const Participant *sender = &meeting->participants[0], *receiver = &meeting->participants[1];
-    engine_count_transfer(submission, sender->member, sender->op, meeting->began, sim->now);
+    engine_account_transfer(submission, sender->member, sender->op, meeting->began, sim->now);
     if (meeting->receiver_waits) {
         Time started = submission->members[receiver->member]
                            .streams[submission->schedule->ops[receiver->op].stream]
                            .started;
         Time since = started > meeting->began ? started : meeting->began;
-        engine_count_transfer(submission, receiver->member, receiver->op, since, sim->now);
+        engine_account_transfer(submission, receiver->member, receiver->op, since, sim->now);
     }
     post(sim, EVENT_ENDED, s, sender->member, submission->schedule->ops[sender->op].stream,
          sim->now);
@@ -283,7 +282,7 @@ static void flow_ended(Sim *sim, uint32_t tag) {
     net_count(&sim->net, flow->edges, flow->edge_count, flow->scale, flow->bytes);
     note_last(meeting, flow, sim->now);
     if (--meeting->pending > 0) return;
-    engine_settle(sim, submission, meeting, meeting->last);
+    engine_account_settle(sim, submission, meeting, meeting->last);
     meeting->last = NULL;
     meeting->fixed_ps = 0;
     if (--meeting->repeats_left > 0) {
@@ -292,7 +291,7 @@ static void flow_ended(Sim *sim, uint32_t tag) {
         meeting->step++;
         meeting->repeats_left = meeting->traffic.steps[meeting->step].repeat;
         start_step(sim, owner.submission, owner.meeting);
-    } else if (submission->schedule->ops[meeting->op].kind == OP_SEND)
+    } else if (submission->ops[meeting->op].kind == OP_SEND)
         deliver(sim, owner.submission, meeting);
     else
         leave_collective(sim, owner.submission, meeting);
@@ -349,6 +348,22 @@ static bool refuse_stuck(const Sim *sim, Err *err) {
     return true;
 }
 
+// Nothing happens before the end of time: what runs is named by its first operation.
+static bool refuse_long(const Sim *sim, Err *err) {
+    const char *name = "";
+    for (uint32_t s = 0; *name == '\0' && s < sim->submission_count; s++) {
+        const Submission *submission = sim->submissions[s];
+        size_t streams = submission->schedule->stream_count;
+        for (size_t i = 0; *name == '\0' && i < submission->member_count * streams; i++) {
+            const Stream *stream = &submission->members[i / streams].streams[i % streams];
+            if (stream->state == STREAM_RUNNING)
+                name = submission->schedule->ops[stream->cursor.op].name;
+        }
+    }
+    return err_set(err, "operation \"%s\" takes longer than the %lld days that time can hold", name,
+                   (long long)(TIME_MAX / PS_PER_SECOND / 86400));
+}
+
 bool sim_advance(Sim *sim, Err *err) {
     for (;;) {
         if (!apply_instant(sim, err)) return false;
@@ -357,9 +372,7 @@ bool sim_advance(Sim *sim, Err *err) {
         Time next = flow_next(sim->net.flows);
         if (sim->heap_count > 0 && sim->heap[0].time < next) next = sim->heap[0].time;
         if (next == TIME_MAX) return refuse_stuck(sim, err);
-        if (next >= TIME_MAX / 2)
-            return err_set(err, "a transfer takes longer than the %lld days that time can hold",
-                           (long long)(TIME_MAX / PS_PER_SECOND / 86400));
+        if (next >= TIME_MAX / 2) return refuse_long(sim, err);
         sim->now = next;
     }
 }
@@ -383,10 +396,13 @@ static Submission *open_in_either_form(Sim *sim, const Submission *request, Err 
     net_free(&sim->net); // it has classes of links that were made for nothing
     net_init(&sim->net, sim->fabric, sim->model->calib);
     sim->tag_count = 0;
-    Err reason = {0};
+    Err reason = {0}, unfolded = *err;
     submission = open_submission(sim, request, SIM_REFINED, &reason);
-    if (submission == NULL) *err = reason;
-    return submission;
+    if (submission != NULL) return submission;
+    *err = reason;
+    if (strcmp(reason.text, unfolded.text) != 0)
+        err_set(err, "%s; and not folded: %s", reason.text, unfolded.text);
+    return NULL;
 }
 
 bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, const Load *load,
@@ -401,9 +417,16 @@ bool sim_submit(Sim *sim, const Schedule *schedule, const StepShape *shape, cons
     SimForm form = options->form == SIM_AUTO ? sim->form : options->form;
     if (sim->form != SIM_AUTO && form != sim->form)
         return err_set(err, "all schedules of one simulation must be of one form");
+    if (sim->submission_count > 0 &&
+        options->flow_eps_ppb != sim->submissions[0]->options.flow_eps_ppb)
+        return err_set(err,
+                       "all schedules of one simulation must have one flow eps: expected %u parts "
+                       "of 10^9, found %u",
+                       sim->submissions[0]->options.flow_eps_ppb, options->flow_eps_ppb);
     Submission *submission = form == SIM_AUTO ? open_in_either_form(sim, &request, err)
                                               : open_submission(sim, &request, form, err);
     if (submission == NULL) return false;
+    flow_set_eps(sim->net.flows, options->flow_eps_ppb);
     sim->submissions = mem_grow(sim->submissions, &sim->submission_capacity,
                                 sim->submission_count + 1, sizeof *sim->submissions);
     sim->submissions[sim->submission_count] = submission;
@@ -424,18 +447,31 @@ static uint32_t last_member(const Submission *submission) {
     return last;
 }
 
+// What an instance of each operation moves, when it communicates.
+static uint64_t *comm_bytes(const Submission *submission) {
+    const Schedule *schedule = submission->schedule;
+    uint64_t *bytes = mem_alloc(schedule->op_count, sizeof *bytes);
+    for (OpId op = 0; op < schedule->op_count; op++)
+        if (engine_is_comm(submission, op))
+            bytes[op] = extent_value(&schedule->ops[op].comm.bytes, &submission->shape);
+    return bytes;
+}
+
 static void copy_totals(const Submission *submission, Timeline *out) {
-    const Op *ops = submission->schedule->ops;
-    size_t cells = (size_t)out->member_count * out->op_count;
-    out->totals = arena_copy(&out->arena, submission->totals, cells, sizeof *submission->totals);
-    for (size_t i = 0; i < cells; i++) {
-        OpId op = (OpId)(i % out->op_count);
-        const Price *price = engine_price(submission, (uint32_t)(i / out->op_count), op);
-        out->totals[i].price = *price;
-        out->totals[i].bytes = schedule_op_is_comm(ops[op].kind)
-                                   ? extent_value(&ops[op].comm.bytes, &submission->shape)
-                                   : price->bytes;
+    size_t ops = out->op_count;
+    uint64_t *bytes = comm_bytes(submission);
+    out->totals = arena_alloc(&out->arena, out->member_count * ops, sizeof *out->totals);
+    for (uint32_t m = 0; m < out->member_count; m++) {
+        const Member *member = &submission->members[m];
+        OpTotal *row = &out->totals[m * ops];
+        memcpy(&row[member->first_op], &submission->totals[member->first_total],
+               (member->end_op - member->first_op) * sizeof *row);
+        for (OpId op = 0; op < ops; op++) {
+            row[op].price = *engine_price(submission, m, op);
+            row[op].bytes = engine_is_comm(submission, op) ? bytes[op] : row[op].price.bytes;
+        }
     }
+    mem_free(bytes);
 }
 
 static TimelineForm form_of(SimForm form) {
@@ -471,7 +507,9 @@ void sim_timeline(Sim *sim, uint32_t handle, Timeline *out) {
                       .op_count = schedule->op_count,
                       .round_count = submission->round_count,
                       .form = form_of(sim->form),
-                      .events = sim->events};
+                      .events = sim->events,
+                      .flow_eps_ppb = submission->options.flow_eps_ppb,
+                      .flow_eps_error_ppb = flow_stats(sim->net.flows).late_ppb};
     if (submission->options.keep_spans)
         out->spans = arena_copy(&out->arena, submission->spans, submission->span_count,
                                 sizeof *submission->spans);

@@ -21,8 +21,11 @@ typedef enum SimForm { SIM_AUTO, SIM_FOLDED, SIM_REFINED, SIM_EXPANDED } SimForm
 
 typedef struct SimOptions {
     SimForm form;
-    uint32_t first_gpu; // rank r is on GPU first_gpu + r
+    struct FoldMemory *routes; // of this machine, remembered from run to run (fold_memory.h); NULL:
+                               // each run finds its own
+    uint32_t first_gpu;        // rank r is on GPU first_gpu + r
     bool keep_spans;
+    uint32_t flow_eps_ppb; // of flow_set_eps; 0 is exact. One for all of a simulation
 } SimOptions;
 
 // Runs one schedule, which must pass schedule_check, alone. *out is freed by timeline_free.

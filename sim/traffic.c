@@ -6,7 +6,6 @@
 #include "sim/traffic.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "model/base/hash.h"
 #include "model/base/wide.h"
@@ -70,19 +69,10 @@ static bool is_on_side(const TrafficContext *context, const Pair *pair, LinkId i
     return true;
 }
 
-// A switch sums and copies when one link from each of its GPUs leads to it, and its device can; one
-// of no device is taken to.
 static bool sums(const Fabric *fabric, const Route *route) {
-    if (route->hops != 2) return false;
-    for (uint32_t i = 0; i < route->count; i++) {
-        FabricLink link = fabric_link(fabric, route->edges[i].link);
-        const VertexClass *reached = fabric_class(fabric, link.to);
-        if (link.link_class != LINK_NVLINK) return false;
-        if (reached->kind == PART_GPU) continue;
-        if (reached->kind != PART_SWITCH) return false;
-        if (reached->device != NULL && reached->device->in_network == 0) return false;
-    }
-    return true;
+    for (uint32_t i = 0; i < route->count; i++)
+        if (!net_link_sums(fabric, route->edges[i].link)) return false;
+    return route->hops == 2;
 }
 
 static bool check_switch(const TrafficContext *context, const Pair *pair, const Route *route,
@@ -91,8 +81,16 @@ static bool check_switch(const TrafficContext *context, const Pair *pair, const 
            err_set(err, "GPUs %u and %u share no switch that sums", pair->from_gpu, pair->to_gpu);
 }
 
+// As the memory has it, or found and kept in *own.
+static const FoldRoute *find_fold(const TrafficContext *context, const LayoutShape *shape,
+                                  const FoldPair *pair, FoldRoute *own, Err *err) {
+    if (context->memory != NULL)
+        return fold_memory_route(context->memory, &shape->shape, pair, err);
+    return fold_route(context->net->fabric, &shape->shape, pair, own, err) ? own : NULL;
+}
+
 static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute *out, Err *err) {
-    FoldRoute fold = {0};
+    FoldRoute own = {0};
     const Fabric *fabric = context->net->fabric;
     const Layout *layout = &context->layout;
     const LayoutShape *shape = layout_shape(layout, pair->from_gpu, pair->to_gpu);
@@ -104,23 +102,25 @@ static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute
     if (!alike.from_box) return false;
     alike.to_box = layout_box(layout, shape, pair->to_role, err);
     if (!alike.to_box) return false;
-    bool done = fold_route(fabric, &shape->shape, &alike, &fold, err) &&
-                check_switch(context, pair, &fold.actual, err);
+    const FoldRoute *fold = find_fold(context, shape, &alike, &own, err);
+    bool done = fold != NULL && check_switch(context, pair, &fold->actual, err);
     if (done) {
-        out->edges = arena_alloc(&context->arena, fold.count, sizeof *out->edges);
-        out->scale = fold.scale;
+        out->edges = arena_alloc(&context->arena, fold->count, sizeof *out->edges);
+        out->scale = fold->scale;
         out->latency =
-            (TrafficLatency){fold.actual.latency_ps, net_step_param(fabric, &fold.actual)};
+            (TrafficLatency){fold->actual.latency_ps, net_step_param(fabric, &fold->actual)};
+        TierShape tier = tier_shape(fabric, &fold->actual);
+        out->tier = arena_copy(&context->arena, &tier, 1, sizeof tier);
     }
-    for (uint32_t i = 0; done && i < fold.count; i++) {
-        if (!is_on_side(context, pair, fold.edges[i].orbit.base)) continue;
+    for (uint32_t i = 0; done && i < fold->count; i++) {
+        if (!is_on_side(context, pair, fold->edges[i].orbit.base)) continue;
         FlowEdge *edge = &out->edges[out->edge_count++];
-        edge->coefficient = fold.edges[i].coefficient;
-        done = net_resource(context->net, &fold.edges[i].orbit, &edge->resource, err);
+        edge->coefficient = fold->edges[i].coefficient;
+        done = net_resource(context->net, &fold->edges[i].orbit, &edge->resource, err);
     }
     if (done)
         done = net_path(context->net, out->edges, out->edge_count, out->scale, &out->path, err);
-    fold_route_free(&fold);
+    fold_route_free(&own);
     return done;
 }
 
@@ -136,7 +136,7 @@ static bool add_flow(TrafficContext *context, Traffic *traffic, const Pair *pair
         if (!folded_edges(context, pair, &made, err)) return false;
         route = add_route(context, key, &made);
     }
-    traffic_add(traffic, route, bytes);
+    traffic_add(traffic, route, bytes, pair->flows);
     return true;
 }
 
@@ -206,7 +206,7 @@ static uint64_t pair_bytes(const TrafficContext *context, const Step *step, uint
     return wide_mul_saturate(wide_mul_div_up(bytes, 1, step->shape.n), chunks);
 }
 
-// ---- Folded
+// ---- One step
 
 static bool is_of_one_role(const TrafficContext *context, const Step *step) {
     RoleId role = schedule_role_of(context->schedule, schedule_group_member(step->family, 0, 0));
@@ -241,6 +241,7 @@ static bool fold_all_pairs(TrafficContext *context, const Step *step, Traffic *t
     if (!scope_family(context, step, &family, err)) return false;
     for (RoleId a = 0; a < schedule->role_count; a++) {
         if (!op_of_role(context, step, a)) continue;
+        traffic_add_senders(traffic, schedule_role_size(schedule, a));
         LayoutRelation relations[LAYOUT_RELATIONS_MAX];
         uint32_t count = 0, rank = schedule->roles[a].ranks.first;
         if (!layout_relations(&context->layout, &family, rank, relations, &count, err))
@@ -291,6 +292,7 @@ static bool fold_shift(TrafficContext *context, const Step *step, Traffic *traff
     if (!fold_neighbours(context, step, step->traffic.shift, &pair, err)) return false;
     uint64_t bytes = pair_bytes(context, step, pair.from_gpu - context->first_gpu,
                                 pair.to_gpu - context->first_gpu, step->traffic.chunks);
+    traffic_add_senders(traffic, pair.flows);
     return add_flow(context, traffic, &pair, bytes, err);
 }
 
@@ -344,7 +346,7 @@ bool traffic_collective(TrafficContext *context, const OpId *ops, uint32_t op_co
         if (!fold_step(context, &step, out, err)) return false;
         s += step.traffic.repeat;
     }
-    return true;
+    return traffic_load_links(context->net, out, op->comm.algorithm, err);
 }
 
 bool traffic_send(TrafficContext *context, OpId id, Traffic *out, Err *err) {
@@ -365,5 +367,7 @@ bool traffic_send(TrafficContext *context, OpId id, Traffic *out, Err *err) {
         layout_difference(&context->layout, last_from, last_to))
         return err_set(err, "transfers from role \"%s\" differ in place", schedule->roles[a].name);
     traffic_open_step(out, 1);
-    return add_flow(context, out, &pair, extent_value(&op->comm.bytes, context->shape), err);
+    traffic_add_senders(out, pair.flows);
+    return add_flow(context, out, &pair, extent_value(&op->comm.bytes, context->shape), err) &&
+           traffic_load_links(context->net, out, ALGORITHM_DIRECT, err);
 }

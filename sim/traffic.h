@@ -9,16 +9,17 @@
 #include "model/base/mem.h"
 #include "model/plan/load.h"
 #include "model/plan/schedule.h"
+#include "sim/fold_memory.h"
 #include "sim/keymap.h"
 #include "sim/layout.h"
 #include "sim/net.h"
-#include "sim/sim.h"
 
 typedef struct TrafficFlow {
     const FlowEdge *edges;
     uint32_t edge_count;
     uint64_t scale;
-    PathId path;         // of the same edges
+    PathId path; // of the same edges, loaded as its tier asks
+    const TierShape *tier;
     uint64_t bytes;      // of one transfer
     uint32_t latency;    // position among the latencies of its step
     LinkClass narrowest; // class of the link of its path that the step fills most
@@ -35,6 +36,7 @@ typedef struct TrafficStep {
     uint32_t first_flow, flow_count;
     uint32_t repeat;
     uint32_t first_latency, latency_count;
+    TierStep tier;
 } TrafficStep;
 
 typedef struct Traffic {
@@ -54,11 +56,16 @@ typedef struct TrafficRoute {
     uint64_t scale;
     PathId path;
     TrafficLatency latency;
+    const TierShape *tier; // outlives the Traffic too
 } TrafficRoute;
 
-// A step is opened, then flows are added to it.
+// A step is opened, then flows are added to it, each for so many transfers, and who sends them.
 void traffic_open_step(Traffic *traffic, uint32_t repeat);
-void traffic_add(Traffic *traffic, const TrafficRoute *route, uint64_t bytes);
+void traffic_add(Traffic *traffic, const TrafficRoute *route, uint64_t bytes, uint64_t transfers);
+void traffic_add_senders(Traffic *traffic, uint64_t senders);
+// Then, once: what collisions and finite buffers cost in the tiers that flows enter (tier.h), and
+// the algorithm on scale-up links.
+bool traffic_load_links(Net *net, Traffic *traffic, Algorithm algorithm, Err *err);
 // Sets the bound of each traffic alone, and the narrowest links of the flows when all run at once:
 // traffics of one channel, which have as many steps.
 void traffic_measure(const Net *net, Traffic *const *traffics, uint32_t count);
@@ -78,11 +85,12 @@ typedef struct TrafficContext {
     TrafficRoute *routes;
     uint32_t route_count, route_capacity;
     KeyMap route_by_pair;
+    FoldMemory *memory; // borrowed; NULL: routes are found for this context alone
 } TrafficContext;
 
-// Borrows all. Refused, with the reason: more ranks than the machine has GPUs, a recorded load, a
-// machine that is not uniform or has faults; roles that cannot be folded are refused as their
-// transfers are built.
+// Borrows all. Refused, with the reason, and then for refine.h: more ranks than the machine has
+// GPUs, a recorded load, a machine that is not uniform or has faults. Roles that cannot be folded
+// are refused as their transfers are built.
 bool traffic_open(TrafficContext *context, Net *net, const Schedule *schedule,
                   const StepShape *shape, const Load *load, uint32_t first_gpu, Err *err);
 void traffic_close(TrafficContext *context);

@@ -33,7 +33,8 @@ static uint32_t latency_of(Traffic *traffic, const TrafficLatency *latency) {
     return step->latency_count - 1;
 }
 
-void traffic_add(Traffic *traffic, const TrafficRoute *route, uint64_t bytes) {
+void traffic_add(Traffic *traffic, const TrafficRoute *route, uint64_t bytes, uint64_t transfers) {
+    TrafficStep *step = &traffic->steps[traffic->step_count - 1];
     traffic->flows = mem_grow(traffic->flows, &traffic->flow_capacity, traffic->flow_count + 1,
                               sizeof *traffic->flows);
     traffic->flows[traffic->flow_count++] =
@@ -41,9 +42,31 @@ void traffic_add(Traffic *traffic, const TrafficRoute *route, uint64_t bytes) {
                       .edge_count = route->edge_count,
                       .scale = route->scale,
                       .path = route->path,
+                      .tier = route->tier,
                       .bytes = bytes,
                       .latency = latency_of(traffic, &route->latency)};
-    traffic->steps[traffic->step_count - 1].flow_count++;
+    step->flow_count++;
+    if (route->latency.step_param == CALIB_NET_STEP) step->tier.outside += transfers;
+    if (route->tier->paths > 1) step->tier.beyond += transfers;
+}
+
+void traffic_add_senders(Traffic *traffic, uint64_t senders) {
+    traffic->steps[traffic->step_count - 1].tier.senders += senders;
+}
+
+bool traffic_load_links(Net *net, Traffic *traffic, Algorithm algorithm, Err *err) {
+    NetLoads loads = {.scale_up = net_scale_up_load(net, algorithm)};
+    for (uint32_t s = 0; s < traffic->step_count; s++) {
+        const TrafficStep *step = &traffic->steps[s];
+        for (uint32_t f = step->first_flow; f < step->first_flow + step->flow_count; f++) {
+            TrafficFlow *flow = &traffic->flows[f];
+            loads.network = tier_load(flow->tier, &step->tier, flow->bytes, &net->tier);
+            if (!net_loaded_path(net, flow->edges, flow->edge_count, flow->scale, flow->path, loads,
+                                 &flow->path, err))
+                return false;
+        }
+    }
+    return true;
 }
 
 void traffic_free(Traffic *traffic) {

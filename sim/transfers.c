@@ -4,18 +4,23 @@
 // of 2^-20 B, each part rounded down.
 #include "sim/transfers.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/base/mem.h"
 #include "model/base/wide.h"
 #include "sim/keymap.h"
+#include "sim/net.h"
 
 #define BYTES_MAX      (UINT64_C(1) << 62) // what a flow can hold (sim/flow.h)
 #define PART_SHIFT     20
 #define SUM_SHIFT_MOST 87 // sums below 2^87 times 10^12 stay inside 128 bits
+
+const char *const transfers_mover_names[TRANSFERS_MOVER_COUNT] = {
+#define X(name, text) text,
+    TRANSFERS_MOVER_LIST(X)
+#undef X
+};
 
 typedef struct LinkSum {
     LinkId link;
@@ -32,18 +37,58 @@ struct TransfersBound {
     bool is_beyond;
 };
 
+static bool is_end(PartKind kind) {
+    switch (kind) {
+    case PART_GPU:
+    case PART_CPU:
+    case PART_NIC:
+    case PART_MEMORY:
+    case PART_STORAGE: return true;
+    case PART_SWITCH:
+    case PART_PCIE_SWITCH:
+    case PART_GROUP:
+    case PART_KIND_COUNT: return false;
+    }
+    return false;
+}
+
+bool transfers_check_end(const Fabric *fabric, VertexId vertex, Err *err) {
+    Text name = {0};
+    if (vertex < fabric->gpu_count && !fabric_has_faults(fabric)) return true; // most are
+    if (vertex >= fabric->vertex_count)
+        return err_set(err, "part %u is not there: the machine has GPUs 0 to %u and parts to %u",
+                       vertex, fabric->gpu_count - 1, fabric->vertex_count - 1);
+    PartKind kind = fabric_class(fabric, vertex)->kind;
+    bool good = is_end(kind), is_dead = fabric_is_dead(fabric, vertex);
+    if (good && !is_dead) return true;
+    fabric_vertex_name(fabric, vertex, &name);
+    if (is_dead)
+        err_set(err, "%s is down", text_string(&name));
+    else
+        err_set(err,
+                "%s is a %s, which sends and receives nothing itself: expected a gpu, cpu, "
+                "nic, memory or storage",
+                text_string(&name), topology_kind_names[kind]);
+    text_free(&name);
+    return false;
+}
+
+static bool refuse_twice(const Fabric *fabric, uint32_t index, VertexId vertex, Err *err) {
+    Text name = {0};
+    fabric_vertex_name(fabric, vertex, &name);
+    err_set(err, "transfer %u: expected two parts, found %s twice", index, text_string(&name));
+    text_free(&name);
+    return false;
+}
+
 bool transfers_check(const Fabric *fabric, const NetTransfer *list, uint32_t count, Err *err) {
     if (count > TRANSFERS_MAX)
         return err_set(err, "expected at most %u transfers, found %u", TRANSFERS_MAX, count);
     for (uint32_t i = 0; i < count; i++) {
         const NetTransfer *t = &list[i];
-        uint32_t gpu = t->from_gpu >= fabric->gpu_count ? t->from_gpu : t->to_gpu;
-        if (gpu >= fabric->gpu_count)
-            return err_set(err, "transfer %u: GPU %u is not there: the machine has GPUs 0 to %u", i,
-                           gpu, fabric->gpu_count - 1);
-        if (t->from_gpu == t->to_gpu)
-            return err_set(err, "transfer %u: expected two GPUs, found GPU %u twice", i,
-                           t->from_gpu);
+        if (!transfers_check_end(fabric, t->from, err) || !transfers_check_end(fabric, t->to, err))
+            return err_prefix(err, "transfer %u", i);
+        if (t->from == t->to) return refuse_twice(fabric, i, t->from, err);
         if (t->bytes >= BYTES_MAX)
             return err_set(err, "transfer %u: expected less than 2^62 B, found %" PRIu64 " B", i,
                            t->bytes);
@@ -95,15 +140,6 @@ void transfers_bound_add(TransfersBound *bound, const NetTransfer *transfer, con
     }
 }
 
-static void name_link(const Fabric *fabric, const FabricLink *link, LinkTotal *total) {
-    Text text = {0};
-    fabric_vertex_name(fabric, link->from, &text);
-    text_add(&text, " -> ");
-    fabric_vertex_name(fabric, link->to, &text);
-    snprintf(total->busiest_name, sizeof total->busiest_name, "%s", text_string(&text));
-    text_free(&text);
-}
-
 void transfers_total_link(const Fabric *fabric, LinkId link, uint64_t bytes,
                           LinkTotal totals[LINK_CLASS_COUNT], LinkId busiest[LINK_CLASS_COUNT]) {
     LinkClass link_class = fabric_link(fabric, link).link_class;
@@ -119,9 +155,8 @@ void transfers_total_names(const Fabric *fabric, const LinkId busiest[LINK_CLASS
                            LinkTotal totals[LINK_CLASS_COUNT]) {
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) {
         if (busiest[c] == FABRIC_NONE) continue;
-        FabricLink link = fabric_link(fabric, busiest[c]);
-        totals[c].busiest_Bps = link.capacity_Bps;
-        name_link(fabric, &link, &totals[c]);
+        totals[c].busiest_Bps = fabric_link(fabric, busiest[c]).capacity_Bps;
+        net_name_busiest(fabric, busiest[c], &totals[c]);
     }
 }
 

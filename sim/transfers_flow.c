@@ -22,6 +22,7 @@ typedef struct Pending {
     uint64_t wire_B;
     PathId path;
     uint32_t index; // in the list
+    uint32_t shape; // of the tier that it enters, into FlowRun.shapes
 } Pending;
 
 typedef struct FlowRun {
@@ -35,11 +36,20 @@ typedef struct FlowRun {
     Pending *pending;
     uint32_t count;
     TransfersBound *bound;
+    TierShape *shapes;
+    uint32_t shape_count, shape_capacity;
+    KeyMap shape_by_digest, path_by_load; // of a pair and what its tier puts on links
+    TierStep step;
 } FlowRun;
 
 static bool beyond(Err *err) {
     return err_set(err, "the transfers take longer than %" PRId64 " s, the most that can be timed",
                    TIME_MAX / PS_PER_SECOND);
+}
+
+static CalibParam rate_param(const FlowRun *run, LinkClass link_class) {
+    bool is_copy = run->options->mover == TRANSFERS_BY_COPY_ENGINES && link_class == LINK_NVLINK;
+    return is_copy ? CALIB_NVLINK_COPY : net_bandwidth_param(link_class);
 }
 
 static bool resource_of(FlowRun *run, LinkId id, ResourceId *out, Err *err) {
@@ -48,7 +58,7 @@ static bool resource_of(FlowRun *run, LinkId id, ResourceId *out, Err *err) {
         FabricLink link = fabric_link(run->fabric, id);
         uint64_t capacity = link.capacity_Bps;
         if (run->options->calib) {
-            CalibParam param = net_bandwidth_param(link.link_class);
+            CalibParam param = rate_param(run, link.link_class);
             int64_t real = num_round((double)capacity * run->options->calib->values[param].value);
             capacity = real > 0 ? (uint64_t)real : 1;
         }
@@ -62,14 +72,18 @@ static bool resource_of(FlowRun *run, LinkId id, ResourceId *out, Err *err) {
     return true;
 }
 
-static bool make_path(FlowRun *run, PathId *out, Err *err) {
+// `load`: of network links, in parts of TIER_UNIT.
+static bool make_path(FlowRun *run, uint32_t load, PathId *out, Err *err) {
     const Route *route = &run->route;
+    uint64_t unit = load == TIER_UNIT ? 1 : TIER_UNIT;
     run->edges = mem_grow(run->edges, &run->edge_capacity, route->count, sizeof *run->edges);
     for (uint32_t i = 0; i < route->count; i++) {
-        run->edges[i].coefficient = route->edges[i].weight;
+        FabricLink link = fabric_link(run->fabric, route->edges[i].link);
+        uint64_t times = topology_class_is_network(link.link_class) && unit > 1 ? load : unit;
+        run->edges[i].coefficient = route->edges[i].weight * times;
         if (!resource_of(run, route->edges[i].link, &run->edges[i].resource, err)) return false;
     }
-    return flow_add_path(run->net, run->edges, route->count, route->weight_total, out) ||
+    return flow_add_path(run->net, run->edges, route->count, route->weight_total * unit, out) ||
            err_set(err, "the shares of its paths are too uneven for exact arithmetic");
 }
 
@@ -89,18 +103,31 @@ static Time latency_of(const FlowRun *run) {
     return latency + num_round(run->options->calib->values[param].value * (double)PS_PER_SECOND);
 }
 
+// Which tier the transfer enters, and that it does.
+static void see_tier(FlowRun *run, Pending *pending) {
+    TierShape shape = tier_shape(run->fabric, &run->route);
+    Digest key = tier_shape_digest(&shape);
+    pending->shape = keymap_find(&run->shape_by_digest, key);
+    run->step.outside += net_step_param(run->fabric, &run->route) == CALIB_NET_STEP;
+    run->step.beyond += shape.paths > 1;
+    if (pending->shape != KEYMAP_NONE) return;
+    run->shapes =
+        mem_grow(run->shapes, &run->shape_capacity, run->shape_count + 1, sizeof *run->shapes);
+    run->shapes[run->shape_count] = shape;
+    keymap_add(&run->shape_by_digest, key, run->shape_count);
+    pending->shape = run->shape_count++;
+}
+
 static bool prepare(FlowRun *run, const NetTransfer *transfer, uint32_t index, Err *err) {
     Pending *pending = &run->pending[index];
     pending->index = index;
-    uint64_t pair = (uint64_t)transfer->from_gpu * run->fabric->gpu_count + transfer->to_gpu;
+    uint64_t pair = (uint64_t)transfer->from * run->fabric->vertex_count + transfer->to;
     uint32_t known = keymap_find(&run->pending_by_pair, pair);
-    if (!fabric_route(run->fabric, fabric_gpu(run->fabric, transfer->from_gpu),
-                      fabric_gpu(run->fabric, transfer->to_gpu), &run->route, err))
-        return false;
+    if (!fabric_route(run->fabric, transfer->from, transfer->to, &run->route, err)) return false;
     if (known != KEYMAP_NONE) {
         pending->path = run->pending[known].path;
     } else {
-        if (!make_path(run, &pending->path, err)) return false;
+        if (!make_path(run, TIER_UNIT, &pending->path, err)) return false;
         keymap_add(&run->pending_by_pair, pair, index);
     }
     if (!wire_bytes(run->options, transfer->bytes, &pending->wire_B))
@@ -108,6 +135,7 @@ static bool prepare(FlowRun *run, const NetTransfer *transfer, uint32_t index, E
     Time latency = latency_of(run);
     if (transfer->start > TIME_MAX - latency) return beyond(err);
     pending->begin = transfer->start + latency;
+    if (tier_is_on(&run->options->tier)) see_tier(run, pending);
     transfers_bound_add(run->bound, transfer, &run->route);
     return true;
 }
@@ -135,6 +163,42 @@ static bool advance(FlowRun *run, TransfersResult *out, Err *err) {
         out->end_ps = now;
     }
     out->steps = flow_stats(run->net).solves;
+    out->eps_error_ppb = flow_stats(run->net).late_ppb;
+    return true;
+}
+
+static void count_senders(FlowRun *run, const NetTransfer *list) {
+    bool *is_sender = mem_alloc(run->fabric->vertex_count, sizeof *is_sender);
+    for (uint32_t i = 0; i < run->count; i++) {
+        run->step.senders += !is_sender[list[i].from];
+        is_sender[list[i].from] = true;
+    }
+    mem_free(is_sender);
+}
+
+// Gives a transfer the path that its tier loads more; alike ones of a pair share it.
+static bool load_tier(FlowRun *run, const NetTransfer *transfer, Pending *pending, Err *err) {
+    uint32_t load =
+        tier_load(&run->shapes[pending->shape], &run->step, transfer->bytes, &run->options->tier);
+    Digest key = hash_u64(HASH_START, (uint64_t)pending->path << 32 | load);
+    uint32_t known = keymap_find(&run->path_by_load, key);
+    if (load == TIER_UNIT) return true;
+    if (known == KEYMAP_NONE) {
+        if (!fabric_route(run->fabric, transfer->from, transfer->to, &run->route, err) ||
+            !make_path(run, load, &known, err))
+            return false;
+        keymap_add(&run->path_by_load, key, known);
+    }
+    pending->path = known;
+    return true;
+}
+
+static bool load_tiers(FlowRun *run, const NetTransfer *list, Err *err) {
+    if (!tier_is_on(&run->options->tier)) return true;
+    count_senders(run, list);
+    for (uint32_t i = 0; i < run->count; i++)
+        if (!load_tier(run, &list[i], &run->pending[i], err))
+            return err_prefix(err, "transfer %u", i);
     return true;
 }
 
@@ -142,7 +206,7 @@ static bool run_all(FlowRun *run, const NetTransfer *list, TransfersResult *out,
     flow_set_eps(run->net, run->options->eps_ppb);
     for (uint32_t i = 0; i < run->count; i++)
         if (!prepare(run, &list[i], i, err)) return err_prefix(err, "transfer %u", i);
-    return advance(run, out, err);
+    return load_tiers(run, list, err) && advance(run, out, err);
 }
 
 bool transfers_run(const Fabric *fabric, const NetTransfer *list, uint32_t count,
@@ -159,6 +223,9 @@ bool transfers_run(const Fabric *fabric, const NetTransfer *list, uint32_t count
     flow_close(run.net);
     keymap_free(&run.resource_by_link);
     keymap_free(&run.pending_by_pair);
+    keymap_free(&run.shape_by_digest);
+    keymap_free(&run.path_by_load);
+    mem_free(run.shapes);
     fabric_route_free(&run.route);
     mem_free(run.edges);
     mem_free(run.pending);

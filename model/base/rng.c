@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "model/base/hash.h"
 #include "model/base/wide.h"
 
 static uint64_t rotate(uint64_t x, int bits) {
@@ -14,10 +15,7 @@ static uint64_t rotate(uint64_t x, int bits) {
 void rng_seed(Rng *rng, uint64_t seed) {
     for (int i = 0; i < 4; i++) {
         seed += UINT64_C(0x9e3779b97f4a7c15);
-        uint64_t z = seed;
-        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-        rng->state[i] = z ^ z >> 31;
+        rng->state[i] = hash_spread(seed);
     }
 }
 

@@ -20,6 +20,7 @@
 #define CALIB_ROWS_MAX 4096
 #define SPREAD         1.5 // default interval: value / 1.5 .. value * 1.5 (DESIGN section 4, issue 2)
 #define SECONDS_PER_PS 1e-12
+#define PLAIN_MAX      1e6 // of packets or parts: beyond it nothing would be left of a link
 
 const char *const calib_provenance_names[PROVENANCE_COUNT] = {
 #define X(name, text) text,
@@ -33,21 +34,53 @@ const char *const calib_param_names[CALIB_COUNT] = {
 #undef X
 };
 
-static bool is_time(CalibParam param) {
-    return param == CALIB_KERNEL || param == CALIB_NVLINK_STEP || param == CALIB_PCIE_STEP ||
-           param == CALIB_NET_STEP || param == CALIB_COLLECTIVE || param == CALIB_STEP_OVERHEAD;
+CalibKind calib_kind(CalibParam param) {
+    switch (param) {
+    case CALIB_KERNEL:
+    case CALIB_NVLINK_STEP:
+    case CALIB_PCIE_STEP:
+    case CALIB_NET_STEP:
+    case CALIB_COLLECTIVE:
+    case CALIB_STEP_OVERHEAD: return CALIB_IS_TIME;
+    case CALIB_TIER_COLLISIONS:
+    case CALIB_TIER_BUFFERS:
+    case CALIB_TIER_PACKETS: return CALIB_IS_PLAIN;
+    case CALIB_GEMM_BF16:
+    case CALIB_GEMM_FP8:
+    case CALIB_GEMM_FP4:
+    case CALIB_ATTENTION:
+    case CALIB_MEMORY:
+    case CALIB_NVLINK:
+    case CALIB_C2C:
+    case CALIB_PCIE:
+    case CALIB_IB:
+    case CALIB_ETH:
+    case CALIB_NVLINK_COPY:
+    case CALIB_IN_SWITCH:
+    case CALIB_COUNT: break;
+    }
+    return CALIB_IS_EFFICIENCY;
 }
 
-// One of "value", "low" and "high": seconds of a time, part of the nominal rate of an efficiency.
-static bool read_number(JsonNode row, const char *key, CalibParam param, double *out, Err *err) {
-    if (is_time(param)) {
-        Time ps;
-        if (!json_time(row, key, &ps, err)) return false;
-        if (ps == 0)
-            return json_error(json_find(row, key), err, "expected a time above 0, found 0");
-        *out = (double)ps * SECONDS_PER_PS;
-        return true;
-    }
+static bool read_seconds(JsonNode row, const char *key, double *out, Err *err) {
+    Time ps;
+    if (!json_time(row, key, &ps, err)) return false;
+    if (ps == 0) return json_error(json_find(row, key), err, "expected a time above 0, found 0");
+    *out = (double)ps * SECONDS_PER_PS;
+    return true;
+}
+
+static bool read_plain(JsonNode row, const char *key, double *out, Err *err) {
+    double number;
+    if (!json_double(row, key, &number, err)) return false;
+    if (!(number >= 0 && number <= PLAIN_MAX))
+        return json_error(json_find(row, key), err, "expected 0 to %g, found %g", PLAIN_MAX,
+                          number);
+    *out = number;
+    return true;
+}
+
+static bool read_part(JsonNode row, const char *key, double *out, Err *err) {
     double part;
     if (!json_double(row, key, &part, err)) return false;
     if (!(part > 0 && part <= 1)) {
@@ -59,12 +92,22 @@ static bool read_number(JsonNode row, const char *key, CalibParam param, double 
     return true;
 }
 
+// One of "value", "low" and "high": seconds of a time, part of the nominal rate of an efficiency.
+static bool read_number(JsonNode row, const char *key, CalibParam param, double *out, Err *err) {
+    switch (calib_kind(param)) {
+    case CALIB_IS_EFFICIENCY: return read_part(row, key, out, err);
+    case CALIB_IS_TIME: return read_seconds(row, key, out, err);
+    case CALIB_IS_PLAIN: break;
+    }
+    return read_plain(row, key, out, err);
+}
+
 // No efficiency is drawn above 1: a price below the roofline would contradict the nominal rate.
 static void default_interval(CalibParam param, CalibValue *value) {
     value->is_default_interval = true;
     value->low = value->value / SPREAD;
     value->high = value->value * SPREAD;
-    if (!is_time(param) && value->high > 1) value->high = 1;
+    if (calib_kind(param) == CALIB_IS_EFFICIENCY && value->high > 1) value->high = 1;
 }
 
 static bool read_interval(JsonNode row, CalibParam param, CalibValue *value, Err *err) {
@@ -254,8 +297,10 @@ void calib_free(Calib *calib) {
 double calib_draw(const Calib *calib, CalibParam param, uint64_t seed, uint32_t draw) {
     assert(param < CALIB_COUNT);
     const CalibValue *value = &calib->values[param];
+    CalibKind kind = calib_kind(param);
+    if (kind == CALIB_IS_PLAIN) return 1;
     Rng rng;
     rng_seed(&rng, hash_u64(hash_u64(hash_u64(HASH_START, seed), draw), param));
     double drawn = value->low * num_exp(rng_unit(&rng) * num_log(value->high / value->low));
-    return is_time(param) ? drawn / value->value : value->value / drawn;
+    return kind == CALIB_IS_TIME ? drawn / value->value : value->value / drawn;
 }

@@ -22,9 +22,10 @@ typedef enum Provenance {
 } Provenance;
 extern const char *const calib_provenance_names[PROVENANCE_COUNT];
 
-// EFFICIENCY parameters are parts of a nominal rate (0..1]; TIME parameters are seconds. One per
-// row, whatever the device generation; a file may give a value per generation ("hopper",
-// "blackwell", "*").
+// EFFICIENCY parameters are parts of a nominal rate (0..1]; TIME parameters are seconds; PLAIN ones
+// are numbers of no unit, 0 or more, of a formula that states what they mean. One per row, whatever
+// the device generation; a file may give a value per generation ("hopper", "blackwell", "*").
+typedef enum CalibKind { CALIB_IS_EFFICIENCY, CALIB_IS_TIME, CALIB_IS_PLAIN } CalibKind;
 #define CALIB_LIST(X)                                                                              \
     X(GEMM_BF16, "gemm bf16 efficiency")                                                           \
     X(GEMM_FP8, "gemm fp8 efficiency")                                                             \
@@ -41,7 +42,12 @@ extern const char *const calib_provenance_names[PROVENANCE_COUNT];
     X(PCIE_STEP, "software time of a step over pcie")                                              \
     X(NET_STEP, "software time of a step over the network")                                        \
     X(COLLECTIVE, "fixed time of a collective")                                                    \
-    X(STEP_OVERHEAD, "engine time between steps")
+    X(STEP_OVERHEAD, "engine time between steps")                                                  \
+    X(TIER_COLLISIONS, "collisions on a network tier")                                             \
+    X(TIER_BUFFERS, "finite buffers on a network tier")                                            \
+    X(TIER_PACKETS, "packets lost between network stages")                                         \
+    X(NVLINK_COPY, "nvlink efficiency of copy engines")                                            \
+    X(IN_SWITCH, "nvlink efficiency in the switch")
 typedef enum CalibParam {
 #define X(name, text) CALIB_##name,
     CALIB_LIST(X)
@@ -49,6 +55,7 @@ typedef enum CalibParam {
         CALIB_COUNT
 } CalibParam;
 extern const char *const calib_param_names[CALIB_COUNT];
+CalibKind calib_kind(CalibParam param);
 
 // [low, high] is the interval that the source states; when it states none, value / 1.5 .. value
 // * 1.5 and `is_default_interval`.
@@ -77,7 +84,7 @@ void calib_free(Calib *calib);
 
 // Factor by which the time governed by a parameter is multiplied in draw number `draw` of `seed`:
 // log-uniform over the interval, the same for every plan (common draws). An efficiency's factor is
-// value / drawn, a time's drawn / value.
+// value / drawn, a time's drawn / value; a plain number governs no time by itself: 1.
 double calib_draw(const Calib *calib, CalibParam param, uint64_t seed, uint32_t draw);
 
 #endif

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/machine/fabric_axis.h"
 #include "model/machine/fabric_fault.h"
 #include "model/machine/fabric_rule.h"
 #include "model/machine/fabric_shape.h"
@@ -221,8 +222,7 @@ static bool check_linked(const Fabric *fabric, Err *err) {
 
 // Links that end in a port of a switch or of the network side of a NIC.
 static bool takes_ports(LinkClass link_class) {
-    return topology_class_is_scale_up(link_class) || link_class == LINK_IB ||
-           link_class == LINK_ETH;
+    return topology_class_is_scale_up(link_class) || topology_class_is_network(link_class);
 }
 
 // Ports are compared over all parts of a class together.
@@ -278,8 +278,8 @@ bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fa
     if (done) add_adjacent(&fabric);
     if (done) fabric.node_size = node_size_of(&fabric);
     done = done && check_linked(&fabric, err) && check_joined(&fabric, err) &&
-           check_ports(&fabric, err) && fabric_shape_find(&fabric, err) &&
-           fabric_fault_apply(&fabric, err);
+           check_ports(&fabric, err) && fabric_axis_check(&fabric, err) &&
+           fabric_shape_find(&fabric, err) && fabric_fault_apply(&fabric, err);
     if (!done) {
         fabric_free(&fabric);
         return false;
@@ -329,17 +329,7 @@ void fabric_vertex_name(const Fabric *fabric, VertexId vertex, Text *out) {
 }
 
 FabricLink fabric_link(const Fabric *fabric, LinkId link) {
-    assert(link < fabric->link_count);
-    uint32_t low = 0, high = fabric->rule_count - 1;
-    while (low < high) {
-        uint32_t middle = (low + high + 1) / 2;
-        if (fabric->rules[middle].first <= link) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    const FabricRule *rule = &fabric->rules[low];
+    const FabricRule *rule = fabric_rule_of(fabric, link);
     FabricLink out = {.link_class = rule->link->link_class,
                       .capacity_Bps = rule->link->bandwidth_Bps * rule->link->cables,
                       .cables = rule->link->cables,

@@ -1,10 +1,8 @@
-// The compiled machine: vertices, directed links, tiers, and routes on demand. Symbolic: classes of
-// vertices and rules of links with counts; nothing here is stored per GPU or per pair, and
-// neighbours are computed when asked for.
+// The compiled machine: vertices, directed links, routes on demand. Symbolic: classes of vertices
+// and rules of links with counts; neighbours are computed when asked for.
 //
-// Vertices are numbered class by class, classes of GPUs first, and inside a class in depth-first
-// order of the templates: GPU i is vertex i, and GPU i and i+1 share the innermost template. A
-// directed link is the bundle of parallel cables from one vertex to another.
+// Vertices are numbered class by class, GPUs first, and inside a class in depth-first order of the
+// templates: GPU i is vertex i. A directed link is a bundle of cables from one vertex to another.
 #ifndef MODEL_MACHINE_FABRIC_H
 #define MODEL_MACHINE_FABRIC_H
 
@@ -70,18 +68,18 @@ typedef struct Route {
 // How GPUs are arranged as far as routes can tell: a GPU index is a mixed-radix number (most
 // significant digit first), and the route of a pair depends, up to renaming of parts, only on which
 // digits differ; each link of it is the same for all values of a digit of an endpoint or another
-// for each value. `uniform` is false when that does not hold (a ring, mixed GPUs, GPUs that share a
-// NIC, hashed links) or could not be shown; then each pair is its own case and the digits are those
-// of the templates ({gpu_count} with several classes of GPUs). Digits that no route can tell apart
-// are merged: one NVL72 is {72}, 4 units of 32 nodes of 8 GPUs on rails are {4, 32, 8}.
+// for each value. `uniform` is false when that does not hold (a ring, mixed GPUs, a shared NIC,
+// hashed links) or was not shown; then the digits are those of the templates ({gpu_count} with
+// several classes of GPUs). Digits that no route can tell apart are merged: one NVL72 is {72}, 4
+// units of 32 nodes of 8 GPUs on rails are {4, 32, 8}.
 typedef struct FabricShape {
     bool uniform;
     uint32_t digit_count;
     uint32_t size[FABRIC_DIGITS_MAX];
 } FabricShape;
 
-typedef struct FabricRule FabricRule;     // compiled link rule, fabric_rule.h
-typedef struct FabricFaults FabricFaults; // links and parts that are not as built, fabric_fault.h
+typedef struct FabricRule FabricRule;     // fabric_rule.h
+typedef struct FabricFaults FabricFaults; // fabric_fault.h
 
 // A rule seen from a class that it touches. Those of a class are neighbours in Fabric.adjacent.
 typedef struct FabricAdjacent {
@@ -107,10 +105,9 @@ typedef struct Fabric {
     const FabricFaults *faults; // NULL when the topology has none
 } Fabric;
 
-// Compiles a finished topology. Refuses an unknown device, a part of the wrong kind of device, a
-// part without a link and a live GPU that cannot reach another one, each with its place. All fields
-// describe the machine as built; links and routes are as faults leave them. The topology and
-// catalogue must outlive the fabric.
+// Compiles a finished topology. Refuses an unknown device or one of another kind, a part without a
+// link and a live GPU that cannot reach another one, each with its place. All fields describe the
+// machine as built; links and routes are as faults leave them. Borrows topology and catalogue.
 bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fabric *out,
                   Err *err);
 void fabric_free(Fabric *fabric);
@@ -128,23 +125,26 @@ FabricLink fabric_link(const Fabric *fabric, LinkId link);
 // Live links that leave a vertex, one at a time: start with *cursor = 0; false after the last.
 bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, LinkId *out);
 
-// The paths of a transfer. The first of these that joins the two is taken: (1) links of scale-up
+// The paths of a transfer. GPUs joined by links of policy dimension-order: these, one level after
+// the other (fabric_axis.c). Else the first of these that joins the two: (1) links of scale-up
 // classes, forwarded by switches and CPUs; (2) any links, forwarded by switches, PCIe switches,
 // NICs and CPUs; (3) scale-up links, forwarded by GPUs too; (4) any links, forwarded by all of
 // these. Of those paths: the fewest links, then the fewest CPUs, then the least latency; all that
-// are left share the transfer. *out is reused: its memory grows as needed. from == to gives no
-// edges.
+// are left share the transfer. *out is reused: its memory grows as needed. from == to: no edges.
 bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
 // The same on the machine as built, to learn which pairs a fault touches.
 bool fabric_route_healthy(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
 void fabric_route_free(Route *route);
 
-// Rank r of a plan sits on live GPU first + r: live GPUs are numbered without the dead ones.
+// Rank r of a plan sits on live GPU first + r: dead ones are left out, whole domains come first.
 bool fabric_has_faults(const Fabric *fabric);
 Fabric fabric_as_built(const Fabric *fabric); // without its faults: a view, never freed
 bool fabric_link_is_faulty(const Fabric *fabric, LinkId link); // slow, dead, or at a dead part
 bool fabric_is_dead(const Fabric *fabric, VertexId vertex);
 uint32_t fabric_live_gpu_count(const Fabric *fabric);
 uint32_t fabric_live_gpu(const Fabric *fabric, uint32_t i); // its index among all GPUs
+// A slow GPU does all that it does at part / whole of its rates; 1 / 1 is as built.
+void fabric_gpu_rate(const Fabric *fabric, uint32_t gpu, uint32_t *part, uint32_t *whole);
+bool fabric_has_slow_gpus(const Fabric *fabric);
 
 #endif

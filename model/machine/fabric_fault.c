@@ -34,6 +34,11 @@ const FabricFaultLink *fabric_fault_find(const Fabric *fabric, LinkId link) {
     return found ? &faults->links[low] : NULL;
 }
 
+uint64_t fabric_fault_capacity_Bps(const Fabric *fabric, const LinkRule *rule, LinkId link) {
+    const FabricFaultLink *found = fabric_fault_find(fabric, link);
+    return found == NULL ? rule->bandwidth_Bps * rule->cables : found->capacity_Bps;
+}
+
 bool fabric_fault_stops(const Fabric *fabric, LinkId link, VertexId partner) {
     const FabricFaultLink *found = fabric_fault_find(fabric, link);
     return (found != NULL && found->capacity_Bps == 0) || fabric_is_dead(fabric, partner);
@@ -57,6 +62,8 @@ typedef struct Unfold {
     uint32_t first_effect; // of the current fault
     VertexId *dead;
     uint32_t dead_count, dead_capacity;
+    FabricSlowGpu *slow;
+    uint32_t slow_count, slow_capacity;
     uint32_t hits; // links that the current fault names
     uint64_t work;
     bool changes; // one of them has less by it
@@ -66,18 +73,6 @@ typedef struct Unfold {
 static bool too_many(const Unfold *unfold) {
     return err_set(unfold->err, "%s: the faults name more than %u parts and links",
                    unfold->fault->place, FAULTY_MAX);
-}
-
-static const FabricRule *rule_of(const Fabric *fabric, LinkId link) {
-    uint32_t low = 0, high = fabric->rule_count - 1;
-    while (low < high) {
-        uint32_t middle = (low + high + 1) / 2;
-        if (fabric->rules[middle].first <= link)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return &fabric->rules[low];
 }
 
 static bool too_few_cables(const Unfold *unfold, LinkId link, uint32_t cables) {
@@ -94,7 +89,7 @@ static bool too_few_cables(const Unfold *unfold, LinkId link, uint32_t cables) {
 
 static bool add_link(Unfold *unfold, LinkId link) {
     const Fault *fault = unfold->fault;
-    const LinkRule *rule = rule_of(unfold->fabric, link)->link;
+    const LinkRule *rule = fabric_rule_of(unfold->fabric, link)->link;
     uint64_t full_Bps = rule->bandwidth_Bps * rule->cables;
     Effect effect = {.link = link & ~UINT32_C(1), .limit_Bps = full_Bps};
     unfold->hits++;
@@ -130,17 +125,20 @@ static bool add_dead(Unfold *unfold, VertexId vertex) {
     return true;
 }
 
+// A GPU with a share left computes at that share too.
+static void add_slow(Unfold *unfold, VertexId vertex) {
+    const Fault *fault = unfold->fault;
+    bool is_slow = *fault->to == '\0' && fault->kind == FAULT_SHARE;
+    if (!is_slow || vertex >= unfold->fabric->gpu_count) return;
+    unfold->slow = mem_grow(unfold->slow, &unfold->slow_capacity, unfold->slow_count + 1,
+                            sizeof *unfold->slow);
+    unfold->slow[unfold->slow_count++] = (FabricSlowGpu){vertex, fault->part, fault->whole};
+}
+
 // True when the class lies at or inside the parts that the pattern names.
 static bool is_named_class(const VertexClass *class, const TopologyEnd *end) {
     return class->digit_count >= end->pattern.count &&
            memcmp(class->place.part, end->part, end->pattern.count * sizeof end->part[0]) == 0;
-}
-
-static bool set_has(const PatternIndex *index, int64_t number) {
-    for (uint32_t i = 0; i < index->range_count; i++) {
-        if (number >= index->ranges[i].first && number <= index->ranges[i].last) return true;
-    }
-    return false;
 }
 
 // Digits of a part inside the class are named, given those of the other end for its letters.
@@ -155,7 +153,7 @@ static bool is_named(const Unfold *unfold, const TopologyEnd *end, const uint32_
         const PatternIndex *index = &end->pattern.segments[level].index;
         int64_t value = 0;
         if (index->kind != PATTERN_EXPRESSION) {
-            if (!set_has(index, digits[level])) return false;
+            if (!pattern_has(index, digits[level])) return false;
         } else if (!pattern_evaluate(index->steps, index->step_count, letters, &value) ||
                    value != digits[level]) {
             return false;
@@ -179,6 +177,7 @@ static bool unfold_vertex(Unfold *unfold, VertexId vertex, const uint32_t *digit
     LinkId link;
     if (*unfold->fault->to == '\0' && unfold->fault->kind == FAULT_DOWN)
         return add_dead(unfold, vertex);
+    add_slow(unfold, vertex);
     while (fabric_next_link(unfold->fabric, vertex, &cursor, &link)) {
         VertexId partner = fabric_link(unfold->fabric, link).to;
         if (++unfold->work > WORK_MAX) return too_many(unfold);
@@ -279,13 +278,51 @@ static void merge_dead(Unfold *unfold, Fabric *fabric, FabricFaults *out) {
     while (out->dead_gpus < kept && out->dead[out->dead_gpus] < fabric->gpu_count) out->dead_gpus++;
 }
 
+// Of a GPU that several faults name, the lowest share holds.
+static int compare_slow(const void *left, const void *right) {
+    const FabricSlowGpu *a = left, *b = right;
+    if (a->gpu != b->gpu) return a->gpu < b->gpu ? -1 : 1;
+    return wide_compare_ratio(a->part, a->whole, b->part, b->whole);
+}
+
+static void merge_slow(Unfold *unfold, Fabric *fabric, FabricFaults *out) {
+    uint32_t kept = 0;
+    if (unfold->slow_count == 0) return;
+    qsort(unfold->slow, unfold->slow_count, sizeof *unfold->slow, compare_slow);
+    for (uint32_t i = 0; i < unfold->slow_count; i++) {
+        if (kept == 0 || unfold->slow[kept - 1].gpu != unfold->slow[i].gpu)
+            unfold->slow[kept++] = unfold->slow[i];
+    }
+    out->slow = arena_copy(&fabric->arena, unfold->slow, kept, sizeof *out->slow);
+    out->slow_count = kept;
+}
+
+// Domains are runs of GPUs where all are of one size.
+static void find_broken(Fabric *fabric, FabricFaults *out) {
+    uint32_t size = fabric->domain_size > 1 ? fabric->domain_size : fabric->node_size, live = 0;
+    if (size == 0 || fabric->gpu_count % size != 0) size = fabric->gpu_count;
+    out->domain_gpus = size;
+    out->broken = arena_alloc(&fabric->arena, out->dead_gpus, sizeof *out->broken);
+    for (uint32_t i = 0; i < out->dead_gpus; i++) {
+        uint32_t domain = out->dead[i] / size;
+        FabricBrokenDomain *last = &out->broken[out->broken_count - (out->broken_count > 0)];
+        if (out->broken_count > 0 && last->domain == domain) {
+            last->dead_count++;
+            live--;
+            continue;
+        }
+        out->broken[out->broken_count++] = (FabricBrokenDomain){domain, i, 1, live};
+        live += size - 1;
+    }
+}
+
 static void merge_links(Unfold *unfold, Fabric *fabric, FabricFaults *out) {
     if (unfold->effect_count == 0) return;
     qsort(unfold->effects, unfold->effect_count, sizeof *unfold->effects, compare_effects);
     out->links = arena_alloc(&fabric->arena, unfold->effect_count, sizeof *out->links);
     for (uint32_t i = 0; i < unfold->effect_count;) {
         LinkId link = unfold->effects[i].link;
-        const LinkRule *rule = rule_of(fabric, link)->link;
+        const LinkRule *rule = fabric_rule_of(fabric, link)->link;
         uint64_t down = 0, limit_Bps = UINT64_MAX;
         for (; i < unfold->effect_count && unfold->effects[i].link == link; i++) {
             down += unfold->effects[i].cables_down;
@@ -361,10 +398,13 @@ bool fabric_fault_apply(Fabric *fabric, Err *err) {
         FabricFaults *faults = arena_alloc(&fabric->arena, 1, sizeof *faults);
         merge_dead(&unfold, fabric, faults);
         merge_links(&unfold, fabric, faults);
+        merge_slow(&unfold, fabric, faults);
+        find_broken(fabric, faults);
         fabric->faults = faults;
         done = check_alive(fabric, err);
     }
     mem_free(unfold.effects);
     mem_free(unfold.dead);
+    mem_free(unfold.slow);
     return done;
 }

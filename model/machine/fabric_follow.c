@@ -10,8 +10,6 @@
 // and links are numbered in the order of digits.
 #include "model/machine/fabric_follow.h"
 
-#include <string.h>
-
 #include "model/machine/fabric_rule.h"
 
 #define VALUES_MAX 64 // of a digit

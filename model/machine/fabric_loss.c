@@ -8,11 +8,11 @@
 #include "model/machine/fabric_loss.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/base/num.h"
 #include "model/base/wide.h"
 #include "model/machine/fabric_fault.h"
+#include "model/machine/fabric_summary.h"
 
 #define GPUS_MAX 16384 // routes that are looked at
 
@@ -30,16 +30,6 @@ static void count_dead(const Fabric *fabric, FabricLoss *loss) {
 
 // ---- Links of a GPU
 
-static void sum_links(const Fabric *fabric, uint32_t gpu, uint64_t *sums) {
-    uint64_t cursor = 0;
-    LinkId id;
-    memset(sums, 0, LINK_CLASS_COUNT * sizeof *sums);
-    while (fabric_next_link(fabric, fabric_gpu(fabric, gpu), &cursor, &id)) {
-        FabricLink link = fabric_link(fabric, id);
-        sums[link.link_class] = wide_add_saturate(sums[link.link_class], link.capacity_Bps);
-    }
-}
-
 // Keeps the GPU with the smallest part left, the first of equal ones.
 static void keep_least(FabricLossRate *rate, uint32_t gpu, uint64_t built_Bps, uint64_t left_Bps) {
     if (left_Bps >= built_Bps) return;
@@ -51,13 +41,27 @@ static void keep_least(FabricLossRate *rate, uint32_t gpu, uint64_t built_Bps, u
 }
 
 static void compare_links(const Fabric *fabric, const Fabric *built, FabricLoss *loss) {
-    for (uint32_t i = 0; i < fabric_live_gpu_count(fabric); i++) {
+    for (uint32_t gpu = 0; gpu < fabric->gpu_count; gpu++) {
         uint64_t before[LINK_CLASS_COUNT], after[LINK_CLASS_COUNT];
-        uint32_t gpu = fabric_live_gpu(fabric, i);
-        sum_links(built, gpu, before);
-        sum_links(fabric, gpu, after);
+        VertexId vertex = fabric_gpu(fabric, gpu);
+        if (fabric_is_dead(fabric, vertex)) continue;
+        fabric_summary_links(built, vertex, before);
+        fabric_summary_links(fabric, vertex, after);
         for (uint32_t k = 0; k < LINK_CLASS_COUNT; k++)
             keep_least(&loss->links[k], gpu, before[k], after[k]);
+    }
+}
+
+static void find_slowest(const Fabric *fabric, FabricLossCompute *slowest) {
+    const FabricFaults *faults = fabric->faults;
+    for (uint32_t i = 0; i < faults->slow_count; i++) {
+        const FabricSlowGpu *slow = &faults->slow[i];
+        if (fabric_is_dead(fabric, slow->gpu)) continue;
+        int order = slowest->count == 0 ? -1
+                                        : wide_compare_ratio(slow->part, slow->whole, slowest->part,
+                                                             slowest->whole);
+        if (order == 0) slowest->count++;
+        if (order < 0) *slowest = (FabricLossCompute){slow->gpu, 1, slow->part, slow->whole};
     }
 }
 
@@ -138,10 +142,9 @@ static bool compare_out(const Fabric *fabric, const Fabric *built, FabricLoss *l
     uint64_t *before = mem_alloc(fabric->gpu_count, sizeof *before);
     uint64_t *after = mem_alloc(fabric->gpu_count, sizeof *after);
     bool done = find_rates(built, before, err) && find_rates(fabric, after, err);
-    for (uint32_t i = 0; done && i < fabric_live_gpu_count(fabric); i++) {
-        uint32_t gpu = fabric_live_gpu(fabric, i);
-        keep_least(&loss->out, gpu, before[gpu], after[gpu]);
-    }
+    for (uint32_t gpu = 0; done && gpu < fabric->gpu_count; gpu++)
+        if (!fabric_is_dead(fabric, fabric_gpu(fabric, gpu)))
+            keep_least(&loss->out, gpu, before[gpu], after[gpu]);
     mem_free(before);
     mem_free(after);
     return done;
@@ -152,6 +155,7 @@ bool fabric_loss_find(const Fabric *fabric, FabricLoss *out, Err *err) {
     Fabric built = fabric_as_built(fabric);
     if (fabric_has_faults(fabric)) {
         count_dead(fabric, &loss);
+        find_slowest(fabric, &loss.compute);
         compare_links(fabric, &built, &loss);
         if (!compare_out(fabric, &built, &loss, err)) return false;
     }

@@ -16,6 +16,12 @@ typedef struct FabricLossRate {
     uint64_t built_Bps, left_Bps;
 } FabricLossRate;
 
+// Live GPUs that compute at part / whole of their rates: the slowest.
+typedef struct FabricLossCompute {
+    uint32_t gpu, count; // the first such GPU, and how many there are; 0: none is slow
+    uint32_t part, whole;
+} FabricLossCompute;
+
 typedef struct FabricLoss {
     uint32_t dead[PART_KIND_COUNT];
     uint32_t links_down, links_slow; // bundles that faults name; those of dead parts not counted
@@ -23,6 +29,7 @@ typedef struct FabricLoss {
     // To GPUs of other domains, all GPUs sending at once and sharing NICs: known when domains are
     // joined by NICs and the machine is not too large.
     FabricLossRate out;
+    FabricLossCompute compute;
 } FabricLoss;
 
 // Zeroed counts and nothing known when there are no faults.

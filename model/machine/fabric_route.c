@@ -24,12 +24,13 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/base/hash.h"
 #include "model/base/wide.h"
+#include "model/machine/fabric_axis.h"
 #include "model/machine/fabric_fault.h"
 #include "model/machine/fabric_rule.h"
+#include "model/machine/fabric_weight.h"
 
 #define PATHS_MAX (UINT64_C(1) << 31)
 
@@ -59,7 +60,7 @@ typedef struct Edge {
     LinkId link;        // from near to far
     uint32_t rule;
     uint64_t left_Bps; // capacity that faults leave
-    uint64_t capacity; // the same divided by the greatest common divisor
+    uint64_t capacity; // the same in the units of a Measure
     uint64_t weight;
     bool is_kept;
 } Edge;
@@ -153,25 +154,22 @@ static bool tier_uses(const FabricRule *rule, Tier tier) {
            topology_class_is_scale_up(rule->link->link_class);
 }
 
-static uint64_t capacity_of(const Side *side, uint32_t rule, LinkId id) {
-    const LinkRule *link = side->fabric->rules[rule].link;
-    const FabricFaultLink *fault = fabric_fault_find(side->fabric, id);
-    return fault == NULL ? link->bandwidth_Bps * link->cables : fault->capacity_Bps;
-}
-
 // A partner found on the new level; what was reached before is no step of a shortest path.
 static void add_edge(Side *side, uint32_t near, const FabricAdjacent *through, VertexId partner,
                      LinkId link) {
-    if (side->fabric->faults != NULL && fabric_fault_stops(side->fabric, link, partner)) return;
+    const Fabric *fabric = side->fabric;
+    if (fabric->faults != NULL && fabric_fault_stops(fabric, link, partner)) return;
+    const LinkRule *rule = fabric->rules[through->rule].link;
     uint32_t far = reach(side, partner, through->other);
     if (side->reached[far].level != side->level) return;
     side->edges =
         mem_grow(side->edges, &side->edge_capacity, side->edge_count + 1, sizeof *side->edges);
-    side->edges[side->edge_count++] = (Edge){.near = near,
-                                             .far = far,
-                                             .link = link,
-                                             .rule = through->rule,
-                                             .left_Bps = capacity_of(side, through->rule, link)};
+    side->edges[side->edge_count++] =
+        (Edge){.near = near,
+               .far = far,
+               .link = link,
+               .rule = through->rule,
+               .left_Bps = fabric_fault_capacity_Bps(fabric, rule, link)};
 }
 
 static void expand_through(Side *side, uint32_t near, const FabricAdjacent *through) {
@@ -295,13 +293,8 @@ static bool is_hashed(const Side *side, const Edge *edge) {
     return edge->is_kept && side->fabric->rules[edge->rule].link->policy == ROUTE_HASH;
 }
 
-// FNV-1a spreads its last bytes little; the shifts and multiplications do (the finalizer of
-// SplitMix64: G. Steele et al., OOPSLA 2014).
 static uint64_t hash_of(VertexId from, VertexId to, LinkId link) {
-    uint64_t hash = hash_u64(hash_u64(hash_u64(HASH_START, from), to), link);
-    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return hash ^ (hash >> 31);
+    return hash_spread(hash_u64(hash_u64(hash_u64(HASH_START, from), to), link));
 }
 
 // The part that an edge leaves and the one that it enters, in travel direction.
@@ -364,11 +357,27 @@ static bool choose_hashed(Side *a, Side *b) {
 
 // ---- Shares
 
-static uint64_t common_divisor(const Side *side, uint64_t divisor) {
-    for (uint32_t i = 0; i < side->edge_count; i++) {
-        if (side->edges[i].is_kept) divisor = wide_gcd(divisor, side->edges[i].left_Bps);
+// What capacities are counted in: parts of 1 / unit of the largest, or, when they are in no simple
+// ratio and the unit is 0, their greatest common divisor.
+typedef struct Measure {
+    uint64_t largest, unit, divisor;
+} Measure;
+
+static Measure measure_of(const Side *a, const Side *b) {
+    Measure measure = {.unit = 1};
+    for (int pass = 0; pass < 2; pass++) {
+        for (const Side *side = a; side != NULL; side = side == a ? b : NULL) {
+            for (uint32_t i = 0; i < side->edge_count; i++) {
+                uint64_t left = side->edges[i].left_Bps;
+                if (!side->edges[i].is_kept) continue;
+                if (pass == 0 && left > measure.largest) measure.largest = left;
+                if (pass == 0) measure.divisor = wide_gcd(measure.divisor, left);
+                if (pass == 1)
+                    measure.unit = fabric_weight_unit(measure.unit, left, measure.largest);
+            }
+        }
     }
-    return divisor;
+    return measure;
 }
 
 // Paths from the side's end, over kept edges of at least this capacity. False above PATHS_MAX.
@@ -424,10 +433,14 @@ static uint64_t next_capacity(const Side *a, const Side *b, uint64_t than) {
     return next;
 }
 
-static void set_capacities(Side *side, uint64_t divisor, uint32_t shift) {
+static void set_capacities(Side *side, const Measure *measure, uint32_t shift) {
     for (uint32_t i = 0; i < side->edge_count; i++) {
-        uint64_t capacity = (side->edges[i].left_Bps / divisor) >> shift;
-        side->edges[i].capacity = capacity == 0 ? 1 : capacity;
+        uint64_t left = side->edges[i].left_Bps;
+        if (!side->edges[i].is_kept) continue;
+        uint64_t parts = measure->unit > 0
+                             ? fabric_weight_parts(measure->unit, left, measure->largest)
+                             : left / measure->divisor;
+        side->edges[i].capacity = parts >> shift == 0 ? 1 : parts >> shift;
     }
 }
 
@@ -435,17 +448,18 @@ static void set_capacities(Side *side, uint64_t divisor, uint32_t shift) {
 // paths. Capacities are taken as exact ratios unless their weights would pass 32 bits; then their
 // lowest bits are dropped.
 static uint64_t find_weights(Side *a, Side *b) {
-    uint64_t divisor = common_divisor(b, common_divisor(a, 0)), largest = 0, total = 0, low = 0;
+    Measure measure = measure_of(a, b);
+    uint64_t largest = 0, total = 0, low = 0;
     uint32_t shift = 0;
-    set_capacities(a, divisor, 0);
-    set_capacities(b, divisor, 0);
+    set_capacities(a, &measure, 0);
+    set_capacities(b, &measure, 0);
     for (uint64_t c = next_capacity(a, b, 0); c != 0; c = next_capacity(a, b, c)) largest = c;
     if (!count_paths(a, 0) || !count_paths(b, 0)) return 0;
     uint64_t paths = join_paths(a, b);
     if (paths == 0) return 0;
     while ((largest >> shift) > UINT32_MAX / paths) shift++;
-    set_capacities(a, divisor, shift);
-    set_capacities(b, divisor, shift);
+    set_capacities(a, &measure, shift);
+    set_capacities(b, &measure, shift);
     for (uint64_t c = next_capacity(a, b, 0); c != 0; low = c, c = next_capacity(a, b, c)) {
         count_paths(a, c);
         count_paths(b, c);
@@ -500,14 +514,26 @@ static void write_route(const Side *a, const Edge *edges, uint32_t count, uint64
     }
 }
 
+static bool too_many_paths(const Side *a, const Side *b, Err *err) {
+    Text text = {0};
+    fabric_vertex_name(a->fabric, a->reached[0].vertex, &text);
+    text_add(&text, " to ");
+    fabric_vertex_name(a->fabric, b->reached[0].vertex, &text);
+    err_set(err,
+            "%s: more than %llu shortest paths: give its links the policy hash, or dimension-order "
+            "in a torus or mesh of GPUs",
+            text_string(&text), (unsigned long long)PATHS_MAX);
+    text_free(&text);
+    return false;
+}
+
 static bool finish(Side *a, Side *b, Route *out, Err *err) {
     find_costs(a);
     find_costs(b);
     Cost cost = keep_cheapest(a, b);
     out->is_hashed = choose_hashed(a, b);
     uint64_t total = find_weights(a, b);
-    if (total == 0)
-        return err_set(err, "more than %llu parallel paths", (unsigned long long)PATHS_MAX);
+    if (total == 0) return too_many_paths(a, b, err);
     Edge *edges = mem_alloc((size_t)a->edge_count + b->edge_count, sizeof *edges);
     uint32_t count = collect(a, b, edges);
     write_route(a, edges, count, total, out);
@@ -517,20 +543,13 @@ static bool finish(Side *a, Side *b, Route *out, Err *err) {
     return true;
 }
 
-static bool unreachable(const Fabric *fabric, VertexId from, VertexId to, Err *err) {
+// "A cannot reach B", or, without a B, "A is down".
+static bool refuse(const Fabric *fabric, VertexId from, VertexId to, Err *err) {
     Text text = {0};
     fabric_vertex_name(fabric, from, &text);
-    text_add(&text, " cannot reach ");
-    fabric_vertex_name(fabric, to, &text);
+    text_add(&text, to == FABRIC_NONE ? " is down" : " cannot reach ");
+    if (to != FABRIC_NONE) fabric_vertex_name(fabric, to, &text);
     err_set(err, "%s", text_string(&text));
-    text_free(&text);
-    return false;
-}
-
-static bool is_down(const Fabric *fabric, VertexId vertex, Err *err) {
-    Text text = {0};
-    fabric_vertex_name(fabric, vertex, &text);
-    err_set(err, "%s is down", text_string(&text));
     text_free(&text);
     return false;
 }
@@ -544,8 +563,9 @@ bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, 
                        .bandwidth_Bps = UINT64_MAX};
         return true;
     }
-    if (fabric_is_dead(fabric, from)) return is_down(fabric, from, err);
-    if (fabric_is_dead(fabric, to)) return is_down(fabric, to, err);
+    if (fabric_is_dead(fabric, from)) return refuse(fabric, from, FABRIC_NONE, err);
+    if (fabric_is_dead(fabric, to)) return refuse(fabric, to, FABRIC_NONE, err);
+    if (fabric_axis_route(fabric, from, to, out)) return true;
     bool is_found = false, done = false;
     for (Tier tier = TIER_SCALE_UP; tier < TIER_COUNT && !is_found; tier++) {
         Side a, b;
@@ -556,7 +576,7 @@ bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, 
         close_side(&a);
         close_side(&b);
     }
-    return is_found ? done : unreachable(fabric, from, to, err);
+    return is_found ? done : refuse(fabric, from, to, err);
 }
 
 bool fabric_route_healthy(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err) {

@@ -304,6 +304,19 @@ static void equal_digits(const FabricRule *rule, uint64_t rank, uint32_t *digits
     }
 }
 
+const FabricRule *fabric_rule_of(const Fabric *fabric, LinkId link) {
+    assert(link < fabric->link_count);
+    uint32_t low = 0, high = fabric->rule_count - 1;
+    while (low < high) {
+        uint32_t middle = (low + high + 1) / 2;
+        if (fabric->rules[middle].first <= link)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &fabric->rules[low];
+}
+
 void fabric_rule_ends(const Fabric *fabric, const FabricRule *rule, uint64_t instance,
                       VertexId *from, VertexId *to) {
     uint32_t a[FABRIC_DIGITS_MAX] = {0}, b[FABRIC_DIGITS_MAX] = {0};

@@ -96,6 +96,9 @@ typedef struct FabricWalk {
 bool fabric_rule_compile(Fabric *fabric, const TopologyLink *link, uint32_t base, FabricRule *rule,
                          Err *err);
 
+// The rule of a link, by halving: O(log rules).
+const FabricRule *fabric_rule_of(const Fabric *fabric, LinkId link);
+
 void fabric_rule_ends(const Fabric *fabric, const FabricRule *rule, uint64_t instance,
                       VertexId *from, VertexId *to);
 

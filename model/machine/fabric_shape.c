@@ -171,11 +171,6 @@ static uint32_t pair_of_case(const Fabric *fabric, const Cases *cases, uint32_t 
     return differ;
 }
 
-static int compare_digests(const void *left, const void *right) {
-    Digest a = *(const Digest *)left, b = *(const Digest *)right;
-    return a < b ? -1 : a > b;
-}
-
 // Everything about a route that does not depend on the names of vertices and links.
 static Digest route_digest(const Fabric *fabric, const Route *route, bool *is_scale_up) {
     Digest *edges = mem_alloc(route->count, sizeof *edges);
@@ -192,7 +187,7 @@ static Digest route_digest(const Fabric *fabric, const Route *route, bool *is_sc
         sum += route->edges[i].weight;
         distance = sum / route->weight_total;
     }
-    qsort(edges, route->count, sizeof *edges, compare_digests);
+    qsort(edges, route->count, sizeof *edges, hash_compare);
     Digest digest = hash_u64(hash_u64(HASH_START, route->hops), (uint64_t)route->latency_ps);
     for (uint32_t i = 0; i < route->count; i++) digest = hash_u64(digest, edges[i]);
     mem_free(edges);

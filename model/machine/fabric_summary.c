@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/base/wide.h"
+#include "model/machine/fabric_axis.h"
 #include "model/machine/fabric_rule.h"
 #include "model/machine/fabric_shape.h"
 
@@ -31,7 +32,7 @@ static void count_parts(const Fabric *fabric, FabricSummary *summary) {
     }
 }
 
-static void gpu_bandwidth(const Fabric *fabric, VertexId gpu, uint64_t *sums) {
+void fabric_summary_links(const Fabric *fabric, VertexId gpu, uint64_t sums[LINK_CLASS_COUNT]) {
     uint64_t cursor = 0;
     LinkId id;
     memset(sums, 0, LINK_CLASS_COUNT * sizeof *sums);
@@ -68,7 +69,7 @@ static void measure_gpus(const Fabric *fabric, FabricSummary *summary) {
     for (uint32_t i = 0; i < total; i++) {
         uint64_t sums[LINK_CLASS_COUNT];
         stand_ins(fabric, symmetric, i, &gpu);
-        gpu_bandwidth(fabric, gpu, sums);
+        fabric_summary_links(fabric, gpu, sums);
         for (uint32_t k = 0; k < LINK_CLASS_COUNT; k++) {
             Range *range = &summary->gpu_Bps[k];
             if (i == 0 || sums[k] < range->low) range->low = sums[k];
@@ -102,7 +103,8 @@ static void share_nics(const Fabric *fabric, FabricSummary *summary) {
         uint64_t *sum = &sums[rule->link->link_class];
         *sum = wide_add_saturate(*sum, wide_mul_saturate(capacity, (uint64_t)from + to));
     }
-    for (uint32_t k = LINK_IB; k <= LINK_ETH; k++) {
+    for (uint32_t k = 0; k < LINK_CLASS_COUNT; k++) {
+        if (!topology_class_is_network((LinkClass)k)) continue;
         uint64_t share = sums[k] / fabric_live_gpu_count(fabric);
         if (summary->gpu_Bps[k].high == 0) summary->gpu_Bps[k] = (Range){share, share};
     }
@@ -305,6 +307,17 @@ static bool measure_uniform(const Fabric *fabric, Route *route, FabricSummary *s
     return true;
 }
 
+// A route follows one ring after the other, so none is longer than half way around each of them.
+static bool measure_torus(const Fabric *fabric, Route *route, FabricSummary *summary, Err *err) {
+    const VertexClass *gpus = &fabric->classes[0];
+    uint32_t digits[FABRIC_DIGITS_MAX];
+    for (uint32_t level = 0; level < gpus->digit_count; level++)
+        digits[level] = gpus->shape[level] / 2;
+    summary->has_diameter = true;
+    return measure_route(fabric, gpus->first, fabric_rule_vertex(gpus, digits), route, summary,
+                         err);
+}
+
 static bool measure_pairs(const Fabric *fabric, Route *route, FabricSummary *summary, Err *err) {
     uint32_t symmetric = fabric_shape_symmetric(fabric);
     VertexId from;
@@ -329,9 +342,13 @@ bool fabric_summary_make(const Fabric *fabric, FabricSummary *out, Err *err) {
     measure_gpus(fabric, &summary);
     share_nics(fabric, &summary);
     if (fabric->gpu_count > 1 && fabric->link_count <= CUT_LINKS_MAX) cut(fabric, &summary);
-    bool alike = fabric->shape.uniform && !fabric_has_faults(fabric);
-    bool done = alike ? measure_uniform(fabric, &route, &summary, err)
-                      : measure_pairs(fabric, &route, &summary, err);
+    bool done;
+    if (fabric->shape.uniform && !fabric_has_faults(fabric))
+        done = measure_uniform(fabric, &route, &summary, err);
+    else if (fabric_axis_is_torus(fabric))
+        done = measure_torus(fabric, &route, &summary, err);
+    else
+        done = measure_pairs(fabric, &route, &summary, err);
     fabric_route_free(&route);
     if (done) *out = summary;
     return done;

@@ -27,4 +27,7 @@ typedef struct FabricSummary {
 // (of the GPUs by index when there is none).
 bool fabric_summary_make(const Fabric *fabric, FabricSummary *out, Err *err);
 
+// B/s of the live links out of a GPU, by class.
+void fabric_summary_links(const Fabric *fabric, VertexId gpu, uint64_t sums[LINK_CLASS_COUNT]);
+
 #endif

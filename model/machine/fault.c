@@ -9,6 +9,7 @@
 
 #include "model/base/units.h"
 #include "model/base/wide.h"
+#include "model/machine/pattern.h"
 
 #define SPEC_MAX  512                  // characters of one fault
 #define SHARE_MAX UINT64_C(1000000000) // of a numerator or denominator
@@ -204,16 +205,8 @@ void fault_write(const Fault *fault, Text *out) {
     }
 }
 
-// Patterns may be written with blanks; they mean the same.
-static Digest hash_pattern(Digest digest, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (*text != ' ') digest = hash_bytes(digest, text, 1);
-    }
-    return hash_bytes(digest, "", 1);
-}
-
 Digest fault_digest(const Fault *fault) {
-    Digest digest = hash_pattern(hash_pattern(HASH_START, fault->from), fault->to);
+    Digest digest = pattern_hash(pattern_hash(HASH_START, fault->from), fault->to);
     digest = hash_u64(digest, (uint64_t)fault->kind);
     digest = hash_u64(hash_u64(digest, fault->part), fault->whole);
     return hash_u64(hash_u64(digest, fault->rate_Bps), fault->cables);

@@ -11,8 +11,8 @@
 // Patterns are those of links (topology.h), but from the root of the machine; one that ends at a
 // template stands for all parts inside it. A part that is slow has slow links, in both directions;
 // a share is one of the capacity as built, a rate is the most that each bundle keeps in each
-// direction, and N cables are taken from each bundle. Of several limits on a link the lowest holds;
-// cables that are down add up.
+// direction, and N cables are taken from each bundle. A GPU with a share left computes at that
+// share too. Of several limits on a link or GPU the lowest holds; cables that are down add up.
 #ifndef MODEL_MACHINE_FAULT_H
 #define MODEL_MACHINE_FAULT_H
 

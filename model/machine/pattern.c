@@ -262,6 +262,18 @@ bool pattern_parse(const char *text, PatternSide side, Pattern *out, Err *err) {
     return true;
 }
 
+bool pattern_has(const PatternIndex *index, int64_t number) {
+    for (uint32_t i = 0; i < index->range_count; i++)
+        if (number >= index->ranges[i].first && number <= index->ranges[i].last) return true;
+    return false;
+}
+
+Digest pattern_hash(Digest digest, const char *text) {
+    for (; *text != '\0'; text++)
+        if (*text != ' ') digest = hash_bytes(digest, text, 1);
+    return hash_bytes(digest, "", 1);
+}
+
 static int64_t floor_div(int64_t a, int64_t b) {
     int64_t quotient = a / b;
     return a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
+#include "model/base/hash.h"
 
 #define PATTERN_SEGMENTS_MAX 8
 #define PATTERN_RANGES_MAX   8
@@ -65,6 +66,12 @@ bool pattern_parse(const char *text, PatternSide side, Pattern *out, Err *err);
 // negative, so that (i-1)%8 is a ring. False on division by zero and beyond 2^40.
 bool pattern_evaluate(const PatternStep *steps, uint32_t count, const uint32_t *letters,
                       int64_t *out);
+
+// Whether a number is in the ranges of an index.
+bool pattern_has(const PatternIndex *index, int64_t number);
+
+// Of the meaning of a pattern as written: blanks do not count.
+Digest pattern_hash(Digest digest, const char *text);
 
 // True for names that a part or template may have: a letter, then letters, digits, '_' and '-'.
 bool pattern_is_name(const char *name);

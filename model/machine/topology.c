@@ -53,6 +53,10 @@ bool topology_class_is_scale_up(LinkClass link_class) {
     return false;
 }
 
+bool topology_class_is_network(LinkClass link_class) {
+    return link_class == LINK_IB || link_class == LINK_ETH;
+}
+
 uint32_t topology_find_part(const Template *in, const char *name) {
     for (uint32_t i = 0; i < in->part_count; i++) {
         if (strcmp(in->parts[i].name, name) == 0) return i;
@@ -179,16 +183,8 @@ void topology_free(Topology *topology) {
     *topology = (Topology){0};
 }
 
-// Patterns may be written with blanks; they mean the same.
-static Digest hash_pattern(Digest digest, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (*text != ' ') digest = hash_bytes(digest, text, 1);
-    }
-    return hash_bytes(digest, "", 1);
-}
-
 static Digest hash_link(Digest digest, const LinkRule *link) {
-    digest = hash_pattern(hash_pattern(digest, link->from), link->to);
+    digest = pattern_hash(pattern_hash(digest, link->from), link->to);
     digest = hash_string(digest, topology_class_names[link->link_class]);
     digest = hash_string(digest, topology_policy_names[link->policy]);
     digest = hash_u64(hash_u64(digest, link->cables), link->bandwidth_Bps);
@@ -232,11 +228,6 @@ static Digest digest_of_templates(const Topology *topology) {
     return digest;
 }
 
-static int compare_digests(const void *left, const void *right) {
-    Digest a = *(const Digest *)left, b = *(const Digest *)right;
-    return a < b ? -1 : a > b;
-}
-
 // The order of faults makes no difference.
 static Digest digest_of(const Topology *topology) {
     Digest digest = digest_of_templates(topology);
@@ -244,7 +235,7 @@ static Digest digest_of(const Topology *topology) {
     Digest *each = mem_alloc(topology->fault_count, sizeof *each);
     for (uint32_t i = 0; i < topology->fault_count; i++)
         each[i] = fault_digest(&topology->faults[i]);
-    qsort(each, topology->fault_count, sizeof *each, compare_digests);
+    qsort(each, topology->fault_count, sizeof *each, hash_compare);
     digest = hash_string(digest, "faults");
     for (uint32_t i = 0; i < topology->fault_count; i++) digest = hash_u64(digest, each[i]);
     mem_free(each);

@@ -1,5 +1,4 @@
-// A machine as a person would describe it: templates with counts, links between parts, the source
-// of every number.
+// A machine as a person describes it: templates with counts, links of parts, sources of numbers.
 //
 //   { "moesim": "topology", "version": 1, "name": "GB200 NVL72", "source": "...",
 //     "templates": {
@@ -20,10 +19,9 @@
 // (`i`) or to some (`i=0-3`), or in `to` an expression of letters: i/2, i%4, i+1, (i+1)%8. A part
 // of count 1 needs no index. "bandwidth" is per cable and direction; "cables" (default 1) run in
 // parallel. "source" is that of the topology when a link gives none; "confidence" is A (vendor or
-// source code), B (third party), C (derived) or M (no source; the default without a source,
-// otherwise B). One link is laid for every pair of parts that the two patterns name; gpu[*] to
-// gpu[*] joins each pair once. A pair that an expression names from both ends is refused, because
-// it may mean one link or two.
+// source code), B (third party; the default), C (derived) or M (no source; the default then). One
+// link is laid for every pair of parts that the two patterns name; gpu[*] to gpu[*] joins each pair
+// once. A pair that an expression names from both ends is refused: it may mean one link or two.
 #ifndef MODEL_MACHINE_TOPOLOGY_H
 #define MODEL_MACHINE_TOPOLOGY_H
 
@@ -75,12 +73,14 @@ typedef enum LinkClass {
 } LinkClass;
 extern const char *const topology_class_names[LINK_CLASS_COUNT];
 
-// nvlink, c2c, xgmi, ub and ici: networks of GPUs inside one scale-up domain.
-bool topology_class_is_scale_up(LinkClass link_class);
-
-// How a link spreads a transfer over equal paths: over all (stripe; adaptive, the same in a fluid
-// model), or over one that a hash of the pair chooses (hash).
-#define TOPOLOGY_POLICY_LIST(X) X(STRIPE, "stripe") X(HASH, "hash") X(ADAPTIVE, "adaptive")
+bool topology_class_is_scale_up(LinkClass link_class); // nvlink, c2c, xgmi, ub and ici
+bool topology_class_is_network(LinkClass link_class);  // ib and eth
+// How links spread a transfer over equal paths: over all (stripe; adaptive, the same in a fluid
+// model), over one by a hash of the pair (hash); in a torus or mesh of GPUs along one level after
+// the other, half each way round where both are equally long (dimension-order).
+#define TOPOLOGY_POLICY_LIST(X)                                                                    \
+    X(STRIPE, "stripe")                                                                            \
+    X(HASH, "hash") X(ADAPTIVE, "adaptive") X(DIMENSION_ORDER, "dimension-order")
 typedef enum RoutePolicy {
 #define X(name, text) ROUTE_##name,
     TOPOLOGY_POLICY_LIST(X)
@@ -138,7 +138,6 @@ typedef struct Topology {
 bool topology_load(const char *name, Topology *out, Err *err);
 bool topology_read(const char *path, Topology *out, Err *err);
 bool topology_parse(const char *name, const char *bytes, size_t count, Topology *out, Err *err);
-bool topology_synthetic(const char *spec, Topology *out, Err *err);
 void topology_write(const Topology *topology, Text *out); // reads back to the same digest
 bool topology_check(const Topology *topology, Err *err);  // walks all invariants
 void topology_free(Topology *topology);

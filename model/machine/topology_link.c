@@ -265,13 +265,6 @@ static uint32_t letter_at(const TopologyLink *link, uint32_t level) {
     return (uint32_t)(from_index(link, level)->letter - 'a');
 }
 
-static bool set_has(const PatternIndex *index, int64_t value) {
-    for (uint32_t i = 0; i < index->range_count; i++) {
-        if (value >= index->ranges[i].first && value <= index->ranges[i].last) return true;
-    }
-    return false;
-}
-
 // The letters of the part that the expressions make of a part. False when `from` does not name that
 // part.
 static bool letters_there(const TopologyLink *link, const Combinations *at, const uint32_t *here,
@@ -282,7 +275,7 @@ static bool letters_there(const TopologyLink *link, const Combinations *at, cons
         int64_t value = 0;
         pattern_evaluate(index->steps, index->step_count, here, &value); // exists: check_values
         there[letter_at(link, at->levels[k])] = (uint32_t)value;
-        if (!set_has(from_index(link, at->levels[k]), value)) is_named = false;
+        if (!pattern_has(from_index(link, at->levels[k]), value)) is_named = false;
     }
     return is_named;
 }

@@ -9,10 +9,6 @@
 #include "model/base/file.h"
 #include "model/machine/topology_synth.h"
 
-bool topology_synthetic(const char *spec, Topology *out, Err *err) {
-    return topology_synth_make(spec, out, err);
-}
-
 // True for what is meant as a line and begins with no generator: a word, a colon, a digit. A rate
 // has a '/', which would make it a path.
 static bool is_unknown(const char *name) {

@@ -167,8 +167,10 @@ static void link_axis(Topology *topology, const SynthSpec *spec, const Torus *to
     const char letter = (char)('i' + (int)axis);
     const char *here = size == 2 ? "0" : arena_printf(arena, "%c", letter);
     const char *next = size == 2 ? "1" : arena_printf(arena, "(%c+1)%%%u", letter, size);
-    topology_synth_link(in, line_of(spec, LINK_ICI, NVLINK_PS, torus_end(arena, torus, axis, here),
-                                    torus_end(arena, torus, axis, next)));
+    LinkRule line = line_of(spec, LINK_ICI, NVLINK_PS, torus_end(arena, torus, axis, here),
+                            torus_end(arena, torus, axis, next));
+    line.policy = ROUTE_DIMENSION_ORDER;
+    topology_synth_link(in, line);
 }
 
 bool topology_synth_torus(const SynthSpec *spec, Topology *out, Err *err) {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/wide.h"
 
 // Figures of a hop, as in the shipped files: 250 ns for an InfiniBand switch (vendor and
 // third-party figures of 150 to 330 ns), 600 ns for an Ethernet switch (400 to 800 ns), half on
@@ -128,10 +129,6 @@ typedef struct Tree {
     uint32_t spine_up;      // cables up of a spine
 } Tree;
 
-static uint32_t ceil_of(uint64_t number, uint32_t by) {
-    return (uint32_t)((number + by - 1) / by);
-}
-
 // The smallest divisor of `number` that is at least `least`; 0 when there is none.
 static uint32_t divisor_from(uint32_t number, uint32_t least) {
     for (uint32_t i = least; i <= number; i++)
@@ -158,16 +155,16 @@ static bool size_three_tiers(const SynthSpec *spec, Tree *tree, Err *err) {
         tree->bases_of_unit = divisor_to(tree->bases, design->group_most);
     uint32_t leaves = design->rails * tree->bases_of_unit,
              units = tree->bases / tree->bases_of_unit;
-    tree->spines =
-        divisor_from(tree->nodes, ceil_of((uint64_t)leaves * tree->nodes, design->ports / 2));
+    tree->spines = divisor_from(
+        tree->nodes, (uint32_t)wide_div_up_u64((uint64_t)leaves * tree->nodes, design->ports / 2));
     if (tree->spines == 0)
         return topology_synth_fail(spec, SYNTH_KEY_NODES, err,
                                    "%u spines of a unit would have %u cables down and as many up, "
                                    "%s has %u ports",
                                    tree->nodes, leaves, design->device, design->ports);
     tree->spine_up = leaves * tree->nodes / tree->spines;
-    tree->cores =
-        divisor_from(tree->spine_up, ceil_of((uint64_t)units * tree->spine_up, design->ports));
+    tree->cores = divisor_from(
+        tree->spine_up, (uint32_t)wide_div_up_u64((uint64_t)units * tree->spine_up, design->ports));
     return tree->cores != 0 ||
            topology_synth_fail(spec, SYNTH_KEY_SIZE, err,
                                "a core switch would have a cable from each of %u units, %s has %u "
@@ -184,7 +181,7 @@ static bool size_tree(const SynthSpec *spec, uint32_t bases, Tree *out, Err *err
                                    "a leaf would have %u cables down and %u up, %s has %u ports",
                                    out->nodes, out->nodes, design->device, design->ports);
     uint64_t cables = (uint64_t)design->rails * bases * out->nodes;
-    out->spines = divisor_from(out->nodes, ceil_of(cables, design->ports));
+    out->spines = divisor_from(out->nodes, (uint32_t)wide_div_up_u64(cables, design->ports));
     return out->spines != 0 || size_three_tiers(spec, out, err);
 }
 

@@ -4,7 +4,6 @@
 // Invariant: an Arch is whole or empty; after arch_parse succeeds arch_check holds.
 #include "model/moe/arch.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -9,8 +9,9 @@
 // loads its chunk as the switch sums it, and stores it to all through the switch.
 #include "model/plan/collective_method.h"
 
-Transfer collective_direct_transfer(CollectiveShape shape, uint32_t step, uint32_t from,
-                                    uint32_t to) {
+// What everyone sends everyone, which the others order differently: from the INPUT, and in step 1
+// of an all-reduce from the OUTPUT.
+static Transfer transfer_between(CollectiveShape shape, uint32_t step, uint32_t from, uint32_t to) {
     Transfer transfer = {.from = from, .to = to, .to_space = TRANSFER_OUTPUT, .chunks = 1};
     switch (shape.kind) {
     case COLLECTIVE_ALL_REDUCE:
@@ -47,8 +48,7 @@ static uint32_t direct_count(CollectiveShape shape, uint32_t step, uint32_t from
 
 static Transfer direct_transfer(CollectiveShape shape, uint32_t step, uint32_t from,
                                 uint32_t index) {
-    return collective_direct_transfer(shape, step, from,
-                                      step == 1 && index >= from ? index + 1 : index);
+    return transfer_between(shape, step, from, step == 1 && index >= from ? index + 1 : index);
 }
 
 static StepTraffic direct_traffic(CollectiveShape shape, uint32_t step) {
@@ -119,7 +119,7 @@ static uint32_t pairwise_count(CollectiveShape shape, uint32_t step, uint32_t fr
 static Transfer pairwise_transfer(CollectiveShape shape, uint32_t step, uint32_t from,
                                   uint32_t index) {
     uint32_t to = (uint32_t)(((uint64_t)from + step + 1) % shape.n);
-    return collective_direct_transfer(shape, 0, from, index == 1 ? from : to);
+    return transfer_between(shape, 0, from, index == 1 ? from : to);
 }
 
 static StepTraffic pairwise_traffic(CollectiveShape shape, uint32_t step) {
@@ -148,9 +148,8 @@ static uint32_t in_switch_steps(CollectiveShape shape) {
 
 static Transfer in_switch_transfer(CollectiveShape shape, uint32_t step, uint32_t from,
                                    uint32_t index) {
-    return shape.kind == COLLECTIVE_ALL_REDUCE
-               ? one_shot_transfer(shape, step, from, index)
-               : collective_direct_transfer(shape, step, from, index);
+    return shape.kind == COLLECTIVE_ALL_REDUCE ? one_shot_transfer(shape, step, from, index)
+                                               : transfer_between(shape, step, from, index);
 }
 
 static StepTraffic in_switch_traffic(CollectiveShape shape, uint32_t step) {

@@ -19,11 +19,6 @@ extern const CollectiveMethod collective_direct, collective_one_shot, collective
     collective_ring, collective_tree, collective_pipelined_tree, collective_in_switch,
     collective_hierarchical;
 
-// The transfer of everyone to everyone, which other algorithms order differently: from the INPUT,
-// and in step 1 of an all-reduce from the OUTPUT.
-Transfer collective_direct_transfer(CollectiveShape shape, uint32_t step, uint32_t from,
-                                    uint32_t to);
-
 // Sums begin with rank 0's addend, which is copied.
 static inline TransferAction collective_sum_action(uint32_t from) {
     return from == 0 ? TRANSFER_COPY : TRANSFER_ADD;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "model/base/wide.h"
+#include "model/plan/pool.h"
 
 // Item i of a packing and its load; the order of weighing is total, so that sorting has one result.
 typedef struct Item {
@@ -218,14 +219,13 @@ bool eplb_slots(const Load *load, const Eplb *eplb, Load *out, Err *err) {
 
 double eplb_balance(const Load *load, uint32_t layer, uint32_t ranks) {
     assert(ranks > 0);
-    uint32_t base = load->experts / ranks, longer = load->experts % ranks, expert = 0;
     uint64_t most = 0, whole = 1;
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        uint32_t count = base + (rank < longer);
+        uint32_t first, count;
         uint64_t part;
-        load_share(load, layer, load->experts, expert, count, &part, &whole);
+        pool_cut(load->experts, ranks, rank, &first, &count);
+        load_share(load, layer, load->experts, first, count, &part, &whole);
         if (part > most) most = part;
-        expert += count;
     }
     return (double)whole / (double)ranks / (double)most;
 }

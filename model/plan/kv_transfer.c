@@ -26,10 +26,9 @@ static HeadRun heads_of(const KvSide *side, const KvLayer *layer, uint32_t t) {
 }
 
 static uint32_t stage_of(const KvMove *move, const KvSide *side, uint32_t layer) {
-    Pool pool = {.pp = side->pp};
     for (uint32_t stage = 0; stage < side->pp; stage++) {
         uint32_t first, count;
-        pool_stage_layers(&pool, move->layer_count, stage, &first, &count);
+        pool_cut(move->layer_count, side->pp, stage, &first, &count);
         if (layer < first + count) return stage;
     }
     return 0;
@@ -54,12 +53,8 @@ static bool add_piece(Builder *builder, const KvPiece *piece, Err *err) {
     KvList *list = &builder->list;
     if (piece->bytes == 0) return true;
     if (list->count == KV_PIECES_MAX)
-        return err_set(err, "the move has more than %llu pieces",
-                       (unsigned long long)KV_PIECES_MAX);
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity > 0 ? 2 * list->capacity : 64;
-        list->pieces = mem_realloc(list->pieces, (size_t)list->capacity, sizeof *list->pieces);
-    }
+        return err_set(err, "the move has more than %u pieces", KV_PIECES_MAX);
+    list->pieces = mem_grow(list->pieces, &list->capacity, list->count + 1, sizeof *list->pieces);
     list->pieces[list->count++] = *piece;
     return true;
 }

@@ -5,7 +5,7 @@
 // MLA: one latent for all), and once for the request `heads` states of `state_B` bytes (linear
 // attention). Heads are cut over tp: rank t of a stage has heads / tp of them in order, or, with
 // more ranks than heads, tp / heads ranks hold the same one. Layers are cut over pp as
-// pool_stage_layers does. Rank stage * tp + t.
+// pool_cut does. Rank stage * tp + t.
 #ifndef MODEL_PLAN_KV_TRANSFER_H
 #define MODEL_PLAN_KV_TRANSFER_H
 
@@ -19,10 +19,8 @@ typedef struct KvLayer {
     uint64_t head_B, state_B; // of one head: bytes per token, and per request
 } KvLayer;
 
-// One end. HOST is a memory that ranks share: tp parts of it that each hold their heads once.
-typedef enum KvPlace { KV_DEVICE, KV_HOST } KvPlace;
+// One end. A memory that ranks share is tp parts of it that each hold their heads once.
 typedef struct KvSide {
-    KvPlace place;
     uint32_t tp, pp;
     uint32_t page; // tokens of a page
 } KvSide;
@@ -52,10 +50,10 @@ typedef struct KvPiece {
 
 typedef struct KvList {
     KvPiece *pieces; // heap, in order
-    uint64_t count, capacity;
+    uint32_t count, capacity;
 } KvList;
 
-#define KV_PIECES_MAX (UINT64_C(1) << 22)
+#define KV_PIECES_MAX (UINT32_C(1) << 22)
 
 // A zeroed KvList is empty. Each rank of `to` gets each byte that it has to hold once, from a rank
 // that holds it; ranks that hold the same share the sending. Refused: heads that tp neither divides

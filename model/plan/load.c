@@ -8,7 +8,8 @@
 
 #include "model/base/wide.h"
 
-// A law and a file of equal counts are the same load, and have been since there were no sources.
+// Of the counts alone, so that a law and a file of equal counts are one load. A lone source is left
+// out: files of version 1 have none.
 static Digest digest_of(const Load *load) {
     Digest digest = hash_string(HASH_START, "load");
     digest = hash_u64(digest, load->kind);
@@ -129,7 +130,7 @@ static OpExperts experts_of(const Op *op) {
                        op->compute.expert_sharers, op->compute.moe_layer};
 }
 
-static bool has_experts(const Op *op) {
+bool load_sizes_op(const Op *op) {
     return op->kind == OP_GROUPED_GEMM ||
            (op->kind == OP_COLLECTIVE && op->comm.split != SPLIT_EVEN);
 }
@@ -140,7 +141,7 @@ void load_rank_experts(const Schedule *schedule, OpId op, uint32_t rank, uint32_
     const RankSet *ranks = &schedule->roles[schedule_op_role(schedule, op)].ranks;
     uint32_t index = 0;
     bool is_member = schedule_set_index(ranks, rank, &index);
-    assert(is_member && has_experts(&schedule->ops[op]));
+    assert(is_member && load_sizes_op(&schedule->ops[op]));
     (void)is_member;
     uint32_t block = index % ranks->count / (own.sharers > 0 ? own.sharers : 1);
     uint64_t begin = (own.first + (uint64_t)block * own.experts) % own.total;
@@ -177,7 +178,7 @@ bool load_check_schedule(const Load *load, const Schedule *schedule, Err *err) {
     for (OpId id = 0; id < schedule->op_count; id++) {
         const Op *op = &schedule->ops[id];
         char text[SCHEDULE_TEXT_MAX];
-        if (!has_experts(op)) continue;
+        if (!load_sizes_op(op)) continue;
         OpExperts own = experts_of(op);
         if (!load_check(load, own.layer + 1, own.total, err))
             return err_prefix(err, "%s", schedule_op_text(schedule, id, text));

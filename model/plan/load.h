@@ -61,10 +61,12 @@ bool load_check_schedule(const Load *load, const Schedule *schedule, Err *err);
 void load_share(const Load *load, uint32_t layer, uint32_t experts, uint32_t first, uint32_t count,
                 uint64_t *part, uint64_t *whole);
 
-// ---- Under a Schedule. `op` is a GROUPED_GEMM or an all-to-all that is SPLIT_BY_*; `rank` is a
-// rank of the op's role. Cost: O(1). Every instance of an
-// operation has the load of the op's moe_layer, the first that its block stands for; a schedule of
-// schedule_unroll_layers has an operation for each layer.
+// ---- Under a Schedule. `op` is one of load_sizes_op, `rank` a rank of the op's role. Cost: O(1).
+// Every instance of an operation has the load of the op's moe_layer, the first that its block
+// stands for; a schedule of schedule_unroll_layers has an operation for each layer.
+
+// A GROUPED_GEMM or an all-to-all that is SPLIT_BY_*: its size depends on a Load.
+bool load_sizes_op(const Op *op);
 
 // The experts [*first, *first + *count) of the rank: the rule of schedule_op.h.
 void load_rank_experts(const Schedule *schedule, OpId op, uint32_t rank, uint32_t *first,

@@ -3,7 +3,8 @@
 // T tokens of a DP rank, t = ceil(T / ways) of this rank outside attention (ways: tp when experts
 // are reached by all-to-all or gather, else 1), S sequences, C cached tokens, P pairs (token, token
 // attended to); h hidden, H heads / tp, E experts, k chosen, w width that experts see (latent or
-// h), f expert width / moe_tp. [..] stands only in some plans or models.
+// h), f expert width / moe_tp. E counts redundant experts too, but for the router. [..] stands only
+// in some plans or models.
 //
 //   block    operation               work
 //   embed    [receive tokens]        4 T bytes, lag micro_batches (decode, pp > 1)
@@ -81,7 +82,7 @@ static void describe_kind(const Lower *lower, char *name, size_t size) {
 }
 
 static LowerResults add_dense(Lower *lower, BufferId normed) {
-    uint64_t hidden_B = (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+    uint64_t hidden_B = lower_hidden_B(lower);
     BufferId all = lower_spread(lower, "mlp_all_gather", normed, hidden_B);
     BufferId partial = lower_gated(lower, COMPONENT_DENSE, all, SCHEDULE_NONE);
     LowerResults results = {.count = 1, .wait = SCHEDULE_NONE};
@@ -95,7 +96,7 @@ static void end_layer(Lower *lower, const LowerResults *results) {
         lower_norm_into(lower, "attention_norm", results, lower->hidden);
         return;
     }
-    uint64_t hidden_B = (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+    uint64_t hidden_B = lower_hidden_B(lower);
     BufferId out = lower_buffer(lower, "attention_normed", lower_room(lower, hidden_B));
     lower_norm_into(lower, "attention_norm", results, out);
     lower_to_hidden(lower, out);
@@ -297,7 +298,7 @@ static void size_earlier(Lower *lower, uint32_t first, uint32_t count) {
 }
 
 static void add_batches(Lower *lower) {
-    uint64_t hidden_B = (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+    uint64_t hidden_B = lower_hidden_B(lower);
     for (uint32_t batch = 0; batch < lower->batches; batch++) {
         lower_enter_batch(lower, batch);
         lower->hiddens[batch] = lower_step_buffer(lower, "hidden", lower_all(hidden_B));
@@ -335,7 +336,7 @@ static uint32_t nearer_border(uint32_t border, uint32_t position, uint32_t candi
 static uint32_t next_border(const Pool *pool, const Arch *arch, uint32_t position) {
     uint32_t border = pool->ep;
     for (uint32_t i = 0; i < arch->mlp_count; i++) {
-        uint32_t longer = arch->mlps[i].experts % pool->ep;
+        uint32_t longer = pool_slots(pool, arch->mlps[i].experts) % pool->ep;
         if (longer == 0) continue;
         uint32_t rank = longer * pool->moe_tp, begin = rank / pool->tp * pool->tp;
         border = nearer_border(border, position, longer);
@@ -357,7 +358,7 @@ static uint32_t experts_held(const Pool *pool, const Arch *arch, uint32_t positi
     for (uint32_t i = 0; i < arch->mlp_count; i++) {
         if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
     }
-    pool_experts(pool, experts, position, &first, &held);
+    pool_experts(pool, pool_slots(pool, experts), position, &first, &held);
     return held;
 }
 
@@ -464,4 +465,22 @@ void lower_plan(const Plan *plan, uint32_t pool_index, const Arch *arch, Phase p
     lower.channel = pool->pp * parts_of_stage(pool, arch) * lower.batches;
     for (lower.stage = 0; lower.stage < pool->pp; lower.stage++) add_stage(&lower);
     schedule_finish(out);
+}
+
+Digest lower_digest(const Plan *plan, Phase phase) {
+    Plan seen = *plan;
+    for (uint32_t i = 0; i < plan->pool_count; i++) {
+        Pool *pool = &seen.pools[i];
+        switch (phase) {
+        case PHASE_PREFILL:
+            pool->decode_overlap = pool->prefill_overlap;
+            pool->decode_sms = 0;
+            break;
+        case PHASE_DECODE:
+            pool->prefill_overlap = pool->decode_overlap;
+            pool->prefill_sms = 0;
+            break;
+        }
+    }
+    return plan_digest(&seen);
 }

@@ -29,4 +29,7 @@ enum { LOWER_STREAM_COMPUTE, LOWER_STREAM_COMM, LOWER_STREAM_PIPELINE, LOWER_STR
 void lower_plan(const Plan *plan, uint32_t pool, const Arch *arch, Phase phase, uint32_t steps,
                 Schedule *out);
 
+// Equal for plans that differ in nothing that the schedules of a phase depend on.
+Digest lower_digest(const Plan *plan, Phase phase);
+
 #endif

@@ -11,13 +11,9 @@
 #define ACT     LOWER_BF16_B
 #define TOKEN_B 4 // int32
 
-static uint64_t hidden_B(const Lower *lower) {
-    return (uint64_t)ACT * lower->arch->hidden;
-}
-
 // The residual stream and `count` block outputs, of a token.
 static uint64_t payload_B(const Lower *lower, uint64_t count) {
-    return (1 + count) * hidden_B(lower);
+    return (1 + count) * lower_hidden_B(lower);
 }
 
 // With two batches a transfer of each, on channels of their own; sampled tokens go at once.
@@ -53,8 +49,9 @@ static OpId receive_tokens(Lower *lower, uint32_t *embed_wait) {
 
 // Rows of the tokens that this rank's part of the table has; the sum over tp has them all.
 static BufferId add_embedding(Lower *lower, OpId tokens) {
-    BufferId out = lower_buffer(lower, "embedded", lower_all(hidden_B(lower)));
-    lower_memory(lower, OP_CLASS_EMBED, "embedding", lower_all(TOKEN_B + 2 * hidden_B(lower)));
+    BufferId out = lower_buffer(lower, "embedded", lower_all(lower_hidden_B(lower)));
+    lower_memory(lower, OP_CLASS_EMBED, "embedding",
+                 lower_all(TOKEN_B + 2 * lower_hidden_B(lower)));
     if (tokens != SCHEDULE_NONE) schedule_add_wait(lower->schedule, tokens);
     lower_read(lower, lower->token_ids);
     lower_write(lower, out);
@@ -66,10 +63,12 @@ static BufferId add_embedding(Lower *lower, OpId tokens) {
 // The first norm: what a layer reads, and the residual stream that begins here.
 static void begin_layers(Lower *lower, BufferId in, OpId arrived) {
     bool cut = lower->token_ways > 1;
-    BufferId out = cut ? lower_buffer(lower, "input_normed", lower_room(lower, hidden_B(lower)))
-                       : lower->hidden;
+    BufferId out =
+        cut ? lower_buffer(lower, "input_normed", lower_room(lower, lower_hidden_B(lower)))
+            : lower->hidden;
     uint64_t vectors = 3 + 2 * lower->earlier_arriving;
-    lower_memory(lower, OP_CLASS_NORM, "input_norm", lower_share(lower, vectors * hidden_B(lower)));
+    lower_memory(lower, OP_CLASS_NORM, "input_norm",
+                 lower_share(lower, vectors * lower_hidden_B(lower)));
     if (arrived != SCHEDULE_NONE) schedule_add_wait(lower->schedule, arrived);
     lower_read(lower, in);
     lower_write(lower, lower->residual);

@@ -51,6 +51,8 @@ void lower_enter_whole(Lower *lower);
 
 // ---- Sizes (lower_op.c).
 
+// Of a token's hidden vector between kernels.
+uint64_t lower_hidden_B(const Lower *lower);
 // `B` bytes for each token of the DP rank; for each token that this rank has outside attention; the
 // same with room for the longest of uneven cuts.
 Extent lower_all(uint64_t B);

@@ -85,13 +85,13 @@ static Extent sent_room(const Lower *lower, const LowerRouted *routed, uint64_t 
 // Pairs that reach this rank's experts when every expert gets the same.
 static Extent received(const Lower *lower, const LowerRouted *routed, uint64_t B) {
     uint64_t pairs = (uint64_t)lower->pool->dp * routed->mlp->top_k;
-    return (Extent){.per_token = pairs * routed->experts * B, .divide = routed->mlp->experts};
+    return (Extent){.per_token = pairs * routed->experts * B, .divide = routed->slots};
 }
 
 // Senders send whole pairs, and a rank's share of them is rounded up.
 static Extent received_room(const Lower *lower, const LowerRouted *routed, uint64_t B) {
     Extent room = received(lower, routed, B);
-    room.fixed = ((uint64_t)routed->experts * lower->pool->ep + routed->mlp->experts) * B;
+    room.fixed = ((uint64_t)routed->experts * lower->pool->ep + routed->slots) * B;
     return room;
 }
 
@@ -202,7 +202,7 @@ static Comm routed_comm(const Lower *lower, const LowerRouted *routed, Split spl
                   .bytes = bytes,
                   .split = split,
                   .experts = routed->experts,
-                  .experts_total = routed->mlp->experts,
+                  .experts_total = routed->slots,
                   .first_expert = routed->first,
                   .expert_sharers = lower->pool->moe_tp,
                   .moe_layer = lower->moe_layer,
@@ -245,7 +245,7 @@ static OpId add_experts(Lower *lower, const LowerRouted *routed, const char *nam
                            .weight_format = weight.format,
                            .math_format = lower_math(lower, weight.format),
                            .experts = routed->experts,
-                           .experts_total = routed->mlp->experts,
+                           .experts_total = routed->slots,
                            .first_expert = routed->first,
                            .expert_sharers = lower->pool->moe_tp,
                            .moe_layer = lower->moe_layer};
@@ -328,7 +328,7 @@ static BufferId sum_local(Lower *lower, const LowerRouted *routed, BufferId in, 
     uint64_t B = (uint64_t)ACT * routed->width * lower->pool->dp;
     BufferId out = lower_buffer(lower, "routed_partial", lower_all(B));
     Extent bytes = received(lower, routed, (uint64_t)ACT * routed->width);
-    bytes.per_token += (beside == SCHEDULE_NONE ? 1 : 2) * B * routed->mlp->experts;
+    bytes.per_token += (beside == SCHEDULE_NONE ? 1 : 2) * B * routed->slots;
     lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum", bytes);
     lower_read(lower, in);
     if (beside != SCHEDULE_NONE) lower_read(lower, beside);
@@ -362,7 +362,7 @@ static void sum_results(Lower *lower, LowerRouted *routed, BufferId in) {
 static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
     const MlpSpec *mlp = mlp_of(lower);
     LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_LATENT, lower->arch->hidden);
-    uint64_t latent_B = (uint64_t)ACT * mlp->latent, out_B = (uint64_t)ACT * lower->arch->hidden;
+    uint64_t latent_B = (uint64_t)ACT * mlp->latent, out_B = lower_hidden_B(lower);
     BufferId normed = lower_buffer(lower, "latent_normed", lower_room(lower, latent_B));
     BufferId out = lower_buffer(lower, "latent_up", lower_room(lower, out_B));
     lower_memory(lower, OP_CLASS_LATENT, "latent_norm", lower_share(lower, 2 * latent_B));
@@ -379,7 +379,7 @@ static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
 
 static void add_shared(Lower *lower, LowerRouted *routed) {
     if (routed->mlp->shared_width == 0) return;
-    uint64_t hidden_B = (uint64_t)ACT * lower->arch->hidden;
+    uint64_t hidden_B = lower_hidden_B(lower);
     bool is_summed = lower->pool->tp > 1;
     BufferId all = lower_spread(lower, "shared_all_gather", routed->normed, hidden_B);
     BufferId out = SCHEDULE_NONE;
@@ -397,7 +397,8 @@ static LowerRouted size_routed(const Lower *lower) {
     if (is_all_to_all(lower) && pool->moe_chunks > 0) routed.chunks = pool->moe_chunks;
     for (uint32_t i = 0; i < routed.chunks; i++)
         routed.arrives[i] = routed.returns[i] = SCHEDULE_NONE;
-    pool_experts(pool, mlp->experts, lower->ep_position, &routed.first, &routed.experts);
+    routed.slots = pool_slots(pool, mlp->experts);
+    pool_experts(pool, routed.slots, lower->ep_position, &routed.first, &routed.experts);
     routed.width = mlp->latent > 0 ? mlp->latent : lower->arch->hidden;
     routed.inner = lower_component_weight(lower, COMPONENT_ROUTED, SHARD_EXPERT_ROW).k;
     routed.sent_token_B = numfmt_bytes(pool->dispatch_format, routed.width);

@@ -14,7 +14,8 @@ typedef struct LowerKept {
 // The routed part of one layer and batch on this role, while it is lowered.
 typedef struct LowerRouted {
     const MlpSpec *mlp;
-    uint32_t first, experts;            // this role's
+    uint32_t slots;                     // experts of the layer, redundant ones too
+    uint32_t first, experts;            // of these, this role's
     uint32_t width;                     // of a token as the experts see it: latent or hidden
     uint32_t inner;                     // this rank's cut of an expert's width
     uint64_t sent_token_B;              // of a token on its way to the experts

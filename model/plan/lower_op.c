@@ -5,6 +5,10 @@
 // order, so that equal collectives get equal channels.
 #include "model/plan/lower_internal.h"
 
+uint64_t lower_hidden_B(const Lower *lower) {
+    return (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+}
+
 Extent lower_all(uint64_t B) {
     return extent_tokens(B);
 }

@@ -7,10 +7,6 @@
 // token_ways == 1 a sum is an all-reduce.
 #include "model/plan/lower_internal.h"
 
-static uint64_t hidden_B(const Lower *lower) {
-    return (uint64_t)LOWER_BF16_B * lower->arch->hidden;
-}
-
 // Tokens are not cut where they are scattered or gathered; a sum of all of them may be cut
 // anywhere.
 static Op tp_collective(const Lower *lower, const char *name, Collective collective,
@@ -25,7 +21,7 @@ static Op tp_collective(const Lower *lower, const char *name, Collective collect
 }
 
 static void scatter_sum(Lower *lower, const char *name, BufferId partial, BufferId out) {
-    Op op = tp_collective(lower, name, COLLECTIVE_REDUCE_SCATTER, hidden_B(lower));
+    Op op = tp_collective(lower, name, COLLECTIVE_REDUCE_SCATTER, lower_hidden_B(lower));
     op.comm.algorithm = lower->pool->reduce_scatter;
     lower_collective(lower, &op);
     lower_read(lower, partial);
@@ -47,7 +43,7 @@ BufferId lower_reduce(Lower *lower, const char *name, BufferId partial, BufferId
     bool scatters = lower->token_ways > 1;
     if (out == SCHEDULE_NONE)
         out = lower_buffer(lower, name,
-                           scatters ? lower_room(lower, hidden_B(lower))
+                           scatters ? lower_room(lower, lower_hidden_B(lower))
                                     : lower->schedule->buffers[partial].bytes);
     if (scatters)
         scatter_sum(lower, name, partial, out);
@@ -72,11 +68,11 @@ BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t t
 }
 
 void lower_to_hidden(Lower *lower, BufferId share) {
-    gather(lower, "hidden_all_gather", share, lower->hidden, hidden_B(lower));
+    gather(lower, "hidden_all_gather", share, lower->hidden, lower_hidden_B(lower));
 }
 
 BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results) {
-    BufferId out = lower_buffer(lower, name, lower_room(lower, hidden_B(lower)));
+    BufferId out = lower_buffer(lower, name, lower_room(lower, lower_hidden_B(lower)));
     lower_norm_into(lower, name, results, out);
     return out;
 }
@@ -85,7 +81,7 @@ BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results)
 // residuals read the outputs of earlier blocks of layers as well.
 void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out) {
     uint64_t vectors = 3 + results->count + lower->earlier_mean;
-    lower_memory(lower, OP_CLASS_NORM, name, lower_share(lower, vectors * hidden_B(lower)));
+    lower_memory(lower, OP_CLASS_NORM, name, lower_share(lower, vectors * lower_hidden_B(lower)));
     if (results->wait != SCHEDULE_NONE) schedule_add_wait(lower->schedule, results->wait);
     for (uint32_t i = 0; i < results->count; i++) lower_read(lower, results->buffers[i]);
     lower_add(lower, lower->residual);

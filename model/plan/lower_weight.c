@@ -9,10 +9,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/base/wide.h"
 #include "model/plan/shard.h"
 
 static uint32_t share_of(uint32_t extent, uint32_t ways) {
-    return extent / ways + (extent % ways != 0);
+    return (uint32_t)wide_div_up_u64(extent, ways);
 }
 
 // KV heads are replicated once there are more ranks than heads.

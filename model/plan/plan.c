@@ -34,6 +34,12 @@ const char *const plan_placement_names[PLACEMENT_COUNT] = {
 #undef X
 };
 
+const char *const plan_expert_placement_names[EXPERT_PLACEMENT_COUNT] = {
+#define X(name, text) text,
+    PLAN_EXPERT_PLACEMENT_LIST(X)
+#undef X
+};
+
 const char *const plan_overlap_names[OVERLAP_COUNT] = {
 #define X(name, text) text,
     PLAN_OVERLAP_LIST(X)
@@ -67,12 +73,13 @@ const char *const plan_overlap_names[OVERLAP_COUNT] = {
 // Fields that a file need not have: zero, or the first of their names, when it does not, and then
 // not written nor part of the digest.
 #define POOL_EXTRA_CHOICES(X)                                                                      \
+    X(expert_placement, ExpertPlacement, plan_expert_placement_names, EXPERT_PLACEMENT_COUNT)      \
     X(prefill_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)                                 \
     X(decode_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)
 #define POOL_EXTRA_NUMBERS(X) X(moe_chunks) X(prefill_sms) X(decode_sms)
 
 // The inputs of a plan in the order of the file.
-#define FILE_INPUTS(X) X(model) X(topology) X(scenario) X(calibration)
+#define FILE_INPUTS(X) X(model) X(topology) X(scenario) X(calibration) X(load)
 
 // ---- Values.
 
@@ -109,10 +116,14 @@ char *plan_label(const Plan *plan, char *buffer) {
         const Pool *pool = &plan->pools[i];
         char part[PLAN_TEXT_MAX];
         snprintf(part, sizeof part,
-                 "%sTP%" PRIu32 " PP%" PRIu32 " DP%" PRIu32 " EP%" PRIu32 " x%" PRIu32 "%s%s",
-                 i > 0 ? " + " : "", pool->tp, pool->pp, pool->dp, pool->ep, pool->replicas,
-                 pool->moe_comm == MOE_COMM_GATHER ? " gather" : "", overlap_mark(pool));
+                 "%sTP%" PRIu32 " PP%" PRIu32 " DP%" PRIu32 " EP%" PRIu32 " x%" PRIu32,
+                 i > 0 ? " + " : "", pool->tp, pool->pp, pool->dp, pool->ep, pool->replicas);
         append(buffer, part);
+        snprintf(part, sizeof part, " +%" PRIu32 "r", pool->redundant_experts);
+        if (pool->expert_placement == EXPERT_PLACEMENT_EPLB)
+            append(buffer, pool->redundant_experts > 0 ? part : " eplb");
+        if (pool->moe_comm == MOE_COMM_GATHER) append(buffer, " gather");
+        append(buffer, overlap_mark(pool));
         if (pool->moe_chunks == 0) continue;
         snprintf(part, sizeof part, " chunks %" PRIu32, pool->moe_chunks);
         append(buffer, part);
@@ -194,7 +205,13 @@ static bool check_size(const Pool *pool, Err *err) {
                    POOL_RANKS_MAX);
 }
 
+// A plan does not say which ranks share a node: only what chooses looks that up.
 static bool check_algorithm(const char *field, Collective kind, Algorithm algorithm, Err *err) {
+    if (algorithm == ALGORITHM_HIERARCHICAL)
+        return err_set(err,
+                       "%s cannot be \"hierarchical\", expected \"auto\", which takes it "
+                       "where it is fastest",
+                       field);
     return algorithm == ALGORITHM_AUTO || collective_has(kind, algorithm) ||
            err_set(err, "%s cannot be \"%s\"", field, algorithm_names[algorithm]);
 }
@@ -224,6 +241,18 @@ static bool check_overlap(const Pool *pool, Err *err) {
     return true;
 }
 
+// Experts in order leave no slot for a replica; a group of one has no choice where they lie.
+static bool check_placement(const Pool *pool, Err *err) {
+    bool is_placed = pool->expert_placement == EXPERT_PLACEMENT_EPLB;
+    if (pool->redundant_experts > 0 && !is_placed)
+        return err_set(err,
+                       "redundant_experts is %" PRIu32
+                       " with expert_placement \"linear\", expected \"eplb\"",
+                       pool->redundant_experts);
+    return !is_placed || pool->ep > 1 ||
+           err_set(err, "expert_placement \"eplb\" with ep 1, expected an ep above 1");
+}
+
 static bool check_pool(const Pool *pool, Err *err) {
 #define X(field, least)                                                                            \
     if (!check_least(#field, pool->field, least, err)) return false;
@@ -232,10 +261,7 @@ static bool check_pool(const Pool *pool, Err *err) {
     if (pool->cp != 1)
         return err_set(err, "cp is %" PRIu32 ", expected 1: context parallelism is not planned yet",
                        pool->cp);
-    if (pool->redundant_experts != 0)
-        return err_set(err, "redundant_experts is %" PRIu32 ", expected 0: not planned yet",
-                       pool->redundant_experts);
-    return check_size(pool, err) && check_overlap(pool, err) &&
+    return check_size(pool, err) && check_placement(pool, err) && check_overlap(pool, err) &&
            check_algorithm("all_reduce", COLLECTIVE_ALL_REDUCE, pool->all_reduce, err) &&
            check_algorithm("all_to_all", COLLECTIVE_ALL_TO_ALL, pool->all_to_all, err) &&
            check_algorithm("all_gather", COLLECTIVE_ALL_GATHER, pool->all_gather, err) &&

@@ -19,6 +19,7 @@
 extern const char *const plan_pool_names[POOL_KIND_COUNT];
 extern const char *const plan_moe_comm_names[MOE_COMM_COUNT];
 extern const char *const plan_placement_names[PLACEMENT_COUNT];
+extern const char *const plan_expert_placement_names[EXPERT_PLACEMENT_COUNT];
 extern const char *const plan_overlap_names[OVERLAP_COUNT];
 
 // Moves the KV cache of a request from one pool to another. Held here so that later searches find
@@ -36,10 +37,10 @@ typedef struct Plan {
 
 uint32_t plan_gpus(const Plan *plan);
 
-// For tables: "TP4 PP1 DP18 EP72 x1"; MoE communication by gathering adds " gather", two
-// batches " tbo", no overlap " serial" (behind it the phase when it is one only), c chunks
-// " chunks c"; pools are joined by " + ". `buffer`
-// has at least PLAN_TEXT_MAX bytes; more pools than fit end with "...". Returns buffer.
+// For tables: "TP4 PP1 DP18 EP72 x1"; 32 redundant experts add " +32r", EPLB without any " eplb",
+// MoE communication by gathering " gather", two batches " tbo", no overlap " serial" (behind it the
+// phase when it is one only), c chunks " chunks c"; pools are joined by " + ". `buffer` has at
+// least PLAN_TEXT_MAX bytes; more pools than fit end with "...". Returns buffer.
 #define PLAN_TEXT_MAX 96
 char *plan_label(const Plan *plan, char *buffer);
 // "72 = 4 tp x 18 dp x 1 pp x 1 replica"
@@ -59,9 +60,9 @@ bool plan_legal(const Plan *plan, const Arch *arch, Err *reason);
 typedef struct PlanFile {
     Arena arena;
     Plan plan;
-    const char *model, *topology, *scenario,
-        *calibration; // names of files beside the plan; "" when none
-    Digest model_digest, topology_digest, scenario_digest, calibration_digest;
+    const char *model, *topology, *scenario, *calibration,
+        *load; // names of files beside the plan; "" when none; without a load: uniform
+    Digest model_digest, topology_digest, scenario_digest, calibration_digest, load_digest;
     const char *result; // JSON text of the prediction that was saved with it, "" when none
 } PlanFile;
 

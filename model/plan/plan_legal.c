@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "model/base/wide.h"
+#include "model/plan/eplb.h"
 
 const char *const plan_legal_names[PLAN_RULE_COUNT] = {
 #define X(name, text) text,
@@ -62,18 +63,42 @@ static PlanFault check_comm(const Pool *pool, Err *reason) {
     return (PlanFault){PLAN_RULE_MOE_COMM, pool->dp, 1};
 }
 
+// Where EPLB places experts, all positions have the same number of slots.
+static PlanFault check_slots(const Pool *pool, uint32_t fewest, uint32_t most, Err *reason) {
+    uint64_t slots = (uint64_t)most + pool->redundant_experts;
+    if (pool->expert_placement != EXPERT_PLACEMENT_EPLB) return kept;
+    if (fewest != most) {
+        err_set(reason, "layers of %" PRIu32 " and of %" PRIu32 " experts, which eplb cannot place",
+                fewest, most);
+        return (PlanFault){PLAN_RULE_SLOTS_MIXED, fewest, most};
+    }
+    if (slots > EPLB_SLOTS_MAX) {
+        err_set(reason, "%" PRIu64 " replicas of experts exceed %d", slots, EPLB_SLOTS_MAX);
+        return (PlanFault){PLAN_RULE_SLOTS_MANY, slots, EPLB_SLOTS_MAX};
+    }
+    if (slots % pool->ep == 0) return kept;
+    err_set(reason,
+            "ep %" PRIu32 " does not divide %" PRIu32 " experts and %" PRIu32 " redundant ones",
+            pool->ep, most, pool->redundant_experts);
+    return (PlanFault){PLAN_RULE_SLOTS, slots, wide_div_up_u64(slots, pool->ep) * pool->ep};
+}
+
 static PlanFault check_experts(const Pool *pool, const Arch *arch, Err *reason) {
-    uint32_t fewest = UINT32_MAX;
+    uint32_t fewest = UINT32_MAX, most = 0;
     for (uint32_t i = 0; i < arch->mlp_count; i++) {
         uint32_t experts = arch->mlps[i].experts;
         if (experts > 0 && experts < fewest) fewest = experts;
+        if (experts > most) most = experts;
     }
     if (fewest == UINT32_MAX) {
         if (pool->ep == 1) return kept;
         err_set(reason, "ep %" PRIu32 " on a model without experts, expected 1", pool->ep);
         return (PlanFault){PLAN_RULE_DENSE_EP, pool->ep, 1};
     }
-    if (pool->ep <= fewest) return check_comm(pool, reason);
+    if (pool->ep <= fewest) {
+        PlanFault fault = check_slots(pool, fewest, most, reason);
+        return fault.rule == PLAN_RULE_KEPT ? check_comm(pool, reason) : fault;
+    }
     err_set(reason, "ep %" PRIu32 " exceeds %" PRIu32 " experts", pool->ep, fewest);
     return (PlanFault){PLAN_RULE_EXPERTS, pool->ep, fewest};
 }

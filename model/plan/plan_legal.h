@@ -18,6 +18,9 @@
     X(KV_HEADS, "tp and the kv heads do not divide each other")                                    \
     X(DENSE_EP, "expert parallelism without experts")                                              \
     X(EXPERTS, "more expert positions than experts")                                               \
+    X(SLOTS, "ep does not divide the experts and redundant ones")                                  \
+    X(SLOTS_MANY, "more replicas of experts than are placed")                                      \
+    X(SLOTS_MIXED, "eplb places layers of equally many experts only")                              \
     X(MOE_COMM, "moe communication does not fit attention-dp")                                     \
     X(EXPERT_WIDTH, "moe_tp does not divide the expert width")                                     \
     X(EXPERT_CUT, "moe_tp cuts an expert inside a quantisation block")                             \

@@ -4,9 +4,6 @@
 // deep as the reader allows.
 #include "model/plan/plan_result.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct Level {
     JsonNode node;
     uint32_t next;

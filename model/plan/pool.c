@@ -19,8 +19,7 @@ uint32_t pool_ranks(const Pool *pool) {
     return pool_replica_ranks(pool) * pool->replicas;
 }
 
-// Part `index` of `total` things in `parts` runs, the longer ones first.
-static void cut(uint32_t total, uint32_t parts, uint32_t index, uint32_t *first, uint32_t *count) {
+void pool_cut(uint32_t total, uint32_t parts, uint32_t index, uint32_t *first, uint32_t *count) {
     assert(parts > 0 && index < parts);
     uint32_t base = total / parts, longer = total % parts;
     *first = index * base + (index < longer ? index : longer);
@@ -29,10 +28,14 @@ static void cut(uint32_t total, uint32_t parts, uint32_t index, uint32_t *first,
 
 void pool_stage_layers(const Pool *pool, uint32_t layers, uint32_t stage, uint32_t *first,
                        uint32_t *count) {
-    cut(layers, pool->pp, stage, first, count);
+    pool_cut(layers, pool->pp, stage, first, count);
+}
+
+uint32_t pool_slots(const Pool *pool, uint32_t experts) {
+    return experts > 0 ? experts + pool->redundant_experts : 0;
 }
 
 void pool_experts(const Pool *pool, uint32_t experts, uint32_t index, uint32_t *first,
                   uint32_t *count) {
-    cut(experts, pool->ep, index, first, count);
+    pool_cut(experts, pool->ep, index, first, count);
 }

@@ -45,6 +45,17 @@ typedef enum Placement {
         PLACEMENT_COUNT
 } Placement;
 
+// Which expert lies in which slot of its layer. LINEAR: the experts in order. EPLB: where
+// DeepSeek's load balancer puts them for an expected load (placed.h), with or without redundant
+// ones; all EP positions have the same number of slots then.
+#define PLAN_EXPERT_PLACEMENT_LIST(X) X(LINEAR, "linear") X(EPLB, "eplb")
+typedef enum ExpertPlacement {
+#define X(name, text) EXPERT_PLACEMENT_##name,
+    PLAN_EXPERT_PLACEMENT_LIST(X)
+#undef X
+        EXPERT_PLACEMENT_COUNT
+} ExpertPlacement;
+
 // What runs beside the all-to-all of routed experts. SHARED: the shared experts, beside the
 // dispatch. NONE: nothing. TWO_BATCH: the tokens of a step are cut in two halves, of which one
 // computes while the other travels (DeepSeek's dual micro-batches, SGLang's two-batch overlap,
@@ -66,7 +77,8 @@ typedef struct Pool {
     MoeComm moe_comm;
     Algorithm all_reduce, all_to_all, all_gather, reduce_scatter;
     NumFmt kv_format, activation_format, dispatch_format;
-    uint32_t redundant_experts; // 0 for now
+    uint32_t redundant_experts; // slots of a layer beyond its experts, for replicas; with EPLB
+    ExpertPlacement expert_placement;
     Overlap prefill_overlap, decode_overlap;
     uint32_t moe_chunks; // dispatch, experts and combine in so many parts of the tokens, one beside
                          // another: 0 (in one) or 2 to POOL_CHUNKS_MAX
@@ -78,12 +90,15 @@ uint32_t pool_stage_ranks(const Pool *pool);   // tp * dp
 uint32_t pool_replica_ranks(const Pool *pool); // tp * dp * pp
 uint32_t pool_ranks(const Pool *pool);         // times replicas
 
-// Layers [*first, *first + *count) of a pipeline stage: even, the left-over layers go to the first
-// stages.
+// Things [*first, *first + *count) of run `index` when `total` of them are cut into `parts` even
+// runs: a remainder gives the first runs one more.
+void pool_cut(uint32_t total, uint32_t parts, uint32_t index, uint32_t *first, uint32_t *count);
+// Layers of a pipeline stage, so cut.
 void pool_stage_layers(const Pool *pool, uint32_t layers, uint32_t stage, uint32_t *first,
                        uint32_t *count);
-// Experts [*first, *first + *count) of position `index` in the EP group: a remainder gives the
-// first positions one more.
+// Slots of a layer with this many experts: those, and the redundant ones.
+uint32_t pool_slots(const Pool *pool, uint32_t experts);
+// Experts (or slots) of position `index` in the EP group, so cut.
 void pool_experts(const Pool *pool, uint32_t experts, uint32_t index, uint32_t *first,
                   uint32_t *count);
 

@@ -15,9 +15,11 @@
 #include "model/plan/routing.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/base/hash.h"
+#include "model/base/mem.h"
 #include "model/base/num.h"
 #include "model/base/rng.h"
 #include "model/base/wide.h"
@@ -91,10 +93,6 @@ static double unit_inside(Rng *rng) {
     return unit;
 }
 
-static double square_root(double x) {
-    return x > 0 ? num_exp(num_log(x) / 2) : 0;
-}
-
 // The polar method: Marsaglia and Bray, "A convenient method for generating normal variables",
 // 1964.
 static double standard_normal(Rng *rng) {
@@ -104,7 +102,7 @@ static double standard_normal(Rng *rng) {
         y = 2 * rng_unit(rng) - 1;
         square = x * x + y * y;
     } while (square >= 1 || square == 0);
-    return x * square_root(-2 * num_log(square) / square);
+    return x * sqrt(-2 * num_log(square) / square);
 }
 
 // Popularity i^-skew in a drawn order: Durstenfeld's shuffle.
@@ -399,12 +397,4 @@ double routing_mean_nodes(const Routing *routing) {
         nodes += routing->token_nodes[n] * n;
     }
     return tokens > 0 ? (double)nodes / (double)tokens : 0;
-}
-
-double routing_uniform_nodes(const RoutingRule *rule, uint32_t nodes) {
-    double none = 1;
-    uint32_t elsewhere = rule->experts - rule->experts / nodes;
-    for (uint32_t k = 0; k < rule->top_k; k++)
-        none *= k < elsewhere ? (double)(elsewhere - k) / (double)(rule->experts - k) : 0;
-    return (double)nodes * (1 - none);
 }

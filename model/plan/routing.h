@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
-#include "model/base/mem.h"
 #include "model/base/text.h"
 #include "model/plan/load.h"
 
@@ -72,10 +71,8 @@ void routing_free(Routing *routing);
 // sources and groups of the spec do not matter. For ranking by expected value.
 bool routing_expect(const RoutingSpec *spec, Load *out, Err *err);
 
-// Mean number of nodes that a sampled token's experts lie on.
+// Mean number of nodes that a sampled token's experts lie on; what experts that are all alike give
+// is node_spread_mean.
 double routing_mean_nodes(const Routing *routing);
-// The same for experts chosen uniformly and without groups, when nodes divides experts: nodes * (1
-// - C(E - E / nodes, k) / C(E, k)), the hypergeometric chance of a node to get none.
-double routing_uniform_nodes(const RoutingRule *rule, uint32_t nodes);
 
 #endif

@@ -33,11 +33,13 @@ static void fill_streams(ScheduleIndex *index) {
     size_t cells = (size_t)schedule->block_count * SCHEDULE_STREAMS_MAX;
     index->first_op = arena_alloc(&index->arena, cells, sizeof *index->first_op);
     index->next_op = arena_alloc(&index->arena, schedule->op_count, sizeof *index->next_op);
+    index->block_of_op = arena_alloc(&index->arena, schedule->op_count, sizeof *index->block_of_op);
     index->role_streams = arena_alloc(&index->arena, schedule->role_count, 1);
     for (size_t i = 0; i < cells; i++) index->first_op[i] = SCHEDULE_NONE;
     for (OpId id = schedule->op_count; id-- > 0;) {
         const Op *op = &schedule->ops[id];
         OpId *first = first_op(index, op->block, op->stream);
+        index->block_of_op[id] = op->block;
         index->next_op[id] = *first;
         *first = id;
     }
@@ -154,7 +156,7 @@ static uint32_t segment_before(const ScheduleIndex *index, const ScheduleCursor 
 }
 
 uint64_t schedule_index_earlier(const ScheduleIndex *index, const ScheduleCursor *cursor, OpId on) {
-    BlockId block = index->schedule->ops[on].block;
+    BlockId block = index->block_of_op[on];
     uint64_t count = cursor->pass * index->per_pass[block];
     if (block == block_of(index, cursor))
         return count + index->before[cursor->segment] + cursor->iteration + (on < cursor->op);

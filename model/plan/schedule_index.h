@@ -21,6 +21,7 @@ typedef struct ScheduleIndex {
     uint8_t *role_streams; // [role_count] bit s: the program uses stream s
     OpId *first_op;        // [block_count][SCHEDULE_STREAMS_MAX] first of a block on a stream
     OpId *next_op;         // [op_count] next operation of the block on the same stream
+    BlockId *block_of_op;  // [op_count] close together
 } ScheduleIndex;
 
 // With limits, a role runs at most `passes_max` passes and a segment at most `repeat_max`

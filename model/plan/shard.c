@@ -1,7 +1,8 @@
 // Weight bytes by rank: the rule of each tensor class, applied to the ranks of each pipeline stage.
 //
 // Invariant: summed over the ranks of a replica, a tensor counts its checkpoint bytes, plus once
-// more for each further copy and plus the padding of the vocabulary; nothing else. Sources: how
+// more for each further copy (redundant experts are copies) and plus the padding of the vocabulary;
+// nothing else. Sources: how
 // vLLM slices: columns and rows by TP in whole heads, vocabulary rows padded to a multiple of 64,
 // KV heads replicated once TP exceeds them, first stage embedding, last stage norm and head (and
 // the embedding again when tied).
@@ -104,20 +105,21 @@ static uint64_t stage_tensors(const Pool *pool, const Arch *arch, uint32_t stage
 }
 
 // Experts of the class on the first and on the last EP position, in one layer.
-static void routed_ends(const Pool *pool, uint64_t experts, uint64_t *most, uint64_t *least) {
-    *least = experts / pool->ep;
-    *most = *least + (experts % pool->ep != 0);
+static void routed_ends(const Pool *pool, uint32_t slots, uint64_t *most, uint64_t *least) {
+    *least = slots / pool->ep;
+    *most = *least + (slots % pool->ep != 0);
 }
 
 static void add_routed(const Pool *pool, const TensorClass *tensor, uint64_t layers,
                        StageWeights *out) {
     uint64_t most, least;
-    routed_ends(pool, tensor->per_layer, &most, &least);
+    uint32_t slots = pool_slots(pool, tensor->per_layer);
+    routed_ends(pool, slots, &most, &least);
     uint64_t largest = layers * most * shard_cut_B(tensor, pool->moe_tp, 0);
     out->component_B[tensor->component] += largest;
     out->largest_B += largest;
     out->smallest_B += layers * least * shard_cut_B(tensor, pool->moe_tp, pool->moe_tp - 1);
-    out->total_B += layers * tensor->per_layer * shard_all_B(tensor, pool->moe_tp);
+    out->total_B += layers * slots * shard_all_B(tensor, pool->moe_tp);
 }
 
 static void add_cut(const Pool *pool, const TensorClass *tensor, uint64_t count,

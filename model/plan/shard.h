@@ -20,8 +20,8 @@ typedef struct StageWeights {
 typedef struct ShardSummary {
     StageWeights *stages; // [pp]
     uint64_t largest_B;
-    uint64_t total_B; // over all ranks of one replica: checkpoint bytes plus what replication and
-                      // padding add
+    uint64_t total_B; // over all ranks of one replica: checkpoint bytes plus what replication
+                      // (redundant experts too) and padding add
 } ShardSummary;
 
 // The plan must be legal for the arch (plan_legal). MTP and vision tensors are held by no rank:

@@ -86,6 +86,7 @@ Digest timeline_digest(const Timeline *timeline) {
         hash = hash_u64(hash, timeline->members[i].first_rank);
         hash = hash_u64(hash, timeline->members[i].ranks);
     }
+    hash = hash_u64(hash_u64(hash, timeline->flow_eps_ppb), timeline->flow_eps_error_ppb);
     return hash_u64(hash, timeline->form);
 }
 

@@ -82,6 +82,10 @@ typedef struct Timeline {
     Time *round_ps; // end of each pass, over all members, [round_count]
     uint32_t round_count;
     uint64_t events; // of the simulator
+    // Ends of transfers that the simulator put together, and the most that one was moved for it:
+    // parts of 10^9. 0: exact.
+    uint32_t flow_eps_ppb;
+    uint64_t flow_eps_error_ppb;
 } Timeline;
 
 void timeline_free(Timeline *timeline);

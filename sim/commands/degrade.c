@@ -8,6 +8,7 @@
 
 #include "model/base/table.h"
 #include "model/base/units.h"
+#include "model/base/wide.h"
 #include "model/machine/topology_degrade.h"
 
 #define FAULTS_SHOWN 8 // more are counted, not listed
@@ -58,6 +59,14 @@ static void add_rate_row(Table *table, const Fabric *fabric, const char *name,
     add_gpu_cell(table, fabric, rate->gpu);
 }
 
+static void add_compute_row(Table *table, const Fabric *fabric, const FabricLossCompute *compute) {
+    if (compute->count == 0) return;
+    table_cell(table, "compute of a GPU");
+    table_cell(table, "100 %");
+    table_cellf(table, "%.1f %%", 100 * (double)compute->part / compute->whole);
+    add_gpu_cell(table, fabric, compute->gpu);
+}
+
 static void add_count_row(Table *table, const char *name, uint64_t built, uint64_t left) {
     table_cell(table, name);
     table_cellf(table, "%" PRIu64, built);
@@ -89,13 +98,26 @@ static void add_bisection(Table *table, const DegradeMachine *machine) {
     table_cell(table, "");
 }
 
+static void add_gpus(const Fabric *fabric, uint32_t first, uint32_t count, Text *out) {
+    fabric_vertex_name(fabric, fabric_gpu(fabric, first), out);
+    if (count > 1) text_addf(out, " and %" PRIu32 " more", count - 1);
+}
+
+static void show_slowest(const Fabric *fabric, const FabricLossCompute *slow, Text *out) {
+    if (slow->count == 0) return;
+    add_gpus(fabric, slow->gpu, slow->count, out);
+    text_addf(out, " compute%s at %.1f %% of %s rates: the groups of a slow GPU wait for it\n",
+              slow->count > 1 ? "" : "s", 100 * (double)slow->part / slow->whole,
+              slow->count > 1 ? "their" : "its");
+}
+
 void degrade_show_worst(const Fabric *fabric, const FabricLoss *loss, Text *out) {
     const char *name;
     const FabricLossRate *worst = fabric_loss_worst(loss, &name);
     char left[UNITS_TEXT_MAX], built[UNITS_TEXT_MAX];
+    show_slowest(fabric, &loss->compute, out);
     if (worst == NULL) return;
-    fabric_vertex_name(fabric, fabric_gpu(fabric, worst->gpu), out);
-    if (worst->count > 1) text_addf(out, " and %" PRIu32 " more", worst->count - 1);
+    add_gpus(fabric, worst->gpu, worst->count, out);
     text_addf(out,
               " keep%s %s of %s %s (%.1f %%): collectives run at the pace of their slowest GPU\n",
               worst->count > 1 ? "" : "s", units_format_rate(worst->left_Bps, left),
@@ -121,6 +143,7 @@ void degrade_show_machine(const Fabric *fabric, const DegradeMachine *machine, T
         text_free(&name);
     }
     add_rate_row(&table, fabric, "a GPU out of its domain", &machine->loss.out);
+    add_compute_row(&table, fabric, &machine->loss.compute);
     add_bisection(&table, machine);
     table_print(&table, out);
     table_free(&table);
@@ -149,6 +172,11 @@ void degrade_put_machine(const Figures *to, const Fabric *fabric, const DegradeM
     for (uint32_t k = 0; k < LINK_CLASS_COUNT; k++)
         put_rate(to, topology_class_names[k], &loss->links[k]);
     put_rate(to, "out_of_domain", &loss->out);
+    if (loss->compute.count > 0) {
+        figures_put(to, "slowest_gpu", loss->compute.gpu);
+        figures_put(to, "slowest_gpu_ppm",
+                    wide_mul_div(1000000, loss->compute.part, loss->compute.whole));
+    }
     if (machine->built.has_bisection)
         figures_put(to, "bisection_built_Bps", machine->built.bisection_Bps);
 }

@@ -32,7 +32,8 @@ void degrade_put_machine(const Figures *to, const Fabric *fabric, const DegradeM
 // The faults of a machine on one line, without its end: the first few, and how many more.
 void degrade_show_faults(const Topology *topology, Text *out);
 
-// Who has the smallest part of its bandwidth left, as a sentence; nothing when no GPU lost any.
+// Who computes slowest, and who has the smallest part of its bandwidth left, a sentence each;
+// nothing when no GPU lost any.
 void degrade_show_worst(const Fabric *fabric, const FabricLoss *loss, Text *out);
 
 #endif

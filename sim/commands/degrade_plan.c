@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/base/table.h"
+#include "model/machine/fabric_fault.h"
 #include "model/machine/fabric_loss.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/output.h"
@@ -18,12 +19,12 @@
 #define REASONS_MAX 16
 
 bool degrade_plan_rank_built(const Inputs *inputs, Ranking *out, Err *err) {
-    EvaluateInput input = inputs_for_evaluation(inputs);
+    EvaluateInput input = inputs_for_ranking(inputs);
     Fabric built = fabric_as_built(&inputs->fabric);
     *out = (Ranking){0};
     if (!fabric_has_faults(&inputs->fabric)) return true;
     input.fabric = &built;
-    return rank_plans(&input, out, err);
+    return rank_plans(&input, &inputs->experts, out, err);
 }
 
 // ---- Plans that are not feasible any more
@@ -40,34 +41,49 @@ typedef struct LostList {
     uint32_t count, total;
 } LostList;
 
-static int compare_digests(const void *left, const void *right) {
-    Digest a = *(const Digest *)left, b = *(const Digest *)right;
-    return a < b ? -1 : a > b;
+// Plans are the same wherever they begin: with slow GPUs they may begin elsewhere.
+static Digest digest_of(const Plan *plan) {
+    Plan copy = *plan;
+    for (uint32_t i = 0; i < copy.pool_count; i++) copy.pools[i].first_gpu = 0;
+    return plan_digest(&copy);
 }
 
 static bool has_digest(const Digest *sorted, uint32_t count, Digest digest) {
-    return count > 0 && bsearch(&digest, sorted, count, sizeof digest, compare_digests) != NULL;
+    return count > 0 && bsearch(&digest, sorted, count, sizeof digest, hash_compare) != NULL;
 }
 
-// What became of candidates that were simulated and are not feasible, as the ledger has it.
-static const LedgerRow *dropped(const Space *space) {
-    const LedgerRow *no_data = space_nearest(space, LEDGER_NO_DATA);
-    return no_data != NULL ? no_data : space_nearest(space, LEDGER_MISSES_LIMIT);
+static void add_limit(Text *text, const char *what, Time time_ps, Time limit_ps) {
+    char time[UNITS_TEXT_MAX], limit[UNITS_TEXT_MAX];
+    if (limit_ps == 0 || time_ps <= limit_ps) return;
+    text_addf(text, "%s%s %s is over the limit of %s", text->length > 0 ? ", " : "", what,
+              units_format_time(time_ps, time), units_format_time(limit_ps, limit));
 }
 
-static const char *find_reason(const Inputs *in, const Space *left, bool is_candidate,
-                               const Plan *plan, Err *text) {
-    const Pool *pool = &plan->pools[0];
+// What became of a candidate that is not in the ranking: it is simulated once more, because the
+// ledger has the text of the nearest miss alone.
+static const char *why_dropped(const Inputs *in, const RankRow *row, Err *reason) {
+    EvaluateInput input = inputs_for_evaluation(in);
+    Evaluation evaluation;
+    Plan plan = row->plan;
+    Text text = {0};
+    plan.pools[0].first_gpu = fabric_fault_start(&in->fabric, pool_ranks(&plan.pools[0]));
+    if (!evaluate_plan(&input, &plan, row->sequences, &evaluation, reason)) return "no data";
+    add_limit(&text, "TTFT", evaluation.ttft_ps, in->scenario.ttft_limit_ps);
+    add_limit(&text, "TPOT", evaluation.tpot_ps, in->scenario.tpot_limit_ps);
+    err_set(reason, "%s", text_string(&text));
+    text_free(&text);
+    evaluate_free(&evaluation);
+    return "over a limit";
+}
+
+static const char *find_reason(const Inputs *in, bool is_candidate, const RankRow *row, Err *text) {
+    const Pool *pool = &row->plan.pools[0];
     uint32_t live = fabric_live_gpu_count(&in->fabric);
-    if (plan_gpus(plan) > live) {
-        err_set(text, "needs %u GPUs, %u are alive", plan_gpus(plan), live);
+    if (plan_gpus(&row->plan) > live) {
+        err_set(text, "needs %u GPUs, %u are alive", plan_gpus(&row->plan), live);
         return "too few live GPUs";
     }
-    const LedgerRow *row = is_candidate ? dropped(left) : NULL;
-    if (row != NULL) {
-        err_set(text, "%s", row->nearest_text);
-        return row->kind == LEDGER_NO_DATA ? "no data" : "over a limit";
-    }
+    if (is_candidate) return why_dropped(in, row, text);
     PlaceFault fault = space_place_untried(&in->fabric, &in->arch, pool, text);
     if (fault.reason == NULL) fault = space_place_fault(&in->fabric, pool, text);
     if (fault.reason == NULL) fault = space_place_gap(&in->fabric, &in->arch, pool, text);
@@ -93,20 +109,20 @@ static void add_lost(LostList *list, const char *reason, const Err *text, const 
 static void find_lost(const Inputs *in, const Ranking *built, const Ranking *left, LostList *out) {
     Digest *rows = mem_alloc(left->row_count, sizeof *rows);
     Digest *candidates = mem_alloc(left->space.candidate_count, sizeof *candidates);
-    for (uint32_t i = 0; i < left->row_count; i++) rows[i] = plan_digest(&left->rows[i].plan);
+    for (uint32_t i = 0; i < left->row_count; i++) rows[i] = digest_of(&left->rows[i].plan);
     for (uint32_t i = 0; i < left->space.candidate_count; i++)
-        candidates[i] = plan_digest(&left->space.candidates[i].plan);
-    if (left->row_count > 0) qsort(rows, left->row_count, sizeof *rows, compare_digests);
+        candidates[i] = digest_of(&left->space.candidates[i].plan);
+    if (left->row_count > 0) qsort(rows, left->row_count, sizeof *rows, hash_compare);
     if (left->space.candidate_count > 0)
-        qsort(candidates, left->space.candidate_count, sizeof *candidates, compare_digests);
+        qsort(candidates, left->space.candidate_count, sizeof *candidates, hash_compare);
     *out = (LostList){0};
     for (uint32_t i = 0; i < built->row_count; i++) {
         const RankRow *row = &built->rows[i];
-        Digest digest = plan_digest(&row->plan);
+        Digest digest = digest_of(&row->plan);
         Err text = {{0}};
         if (has_digest(rows, left->row_count, digest)) continue;
         bool is_candidate = has_digest(candidates, left->space.candidate_count, digest);
-        const char *reason = find_reason(in, &left->space, is_candidate, &row->plan, &text);
+        const char *reason = find_reason(in, is_candidate, row, &text);
         add_lost(out, reason, &text, row);
     }
     mem_free(rows);
@@ -115,9 +131,9 @@ static void find_lost(const Inputs *in, const Ranking *built, const Ranking *lef
 
 // The plan of one ranking in the other one, or NULL.
 static const RankRow *find_row(const Ranking *ranking, const Plan *plan) {
-    Digest digest = plan_digest(plan);
+    Digest digest = digest_of(plan);
     for (uint32_t i = 0; i < ranking->row_count; i++)
-        if (plan_digest(&ranking->rows[i].plan) == digest) return &ranking->rows[i];
+        if (digest_of(&ranking->rows[i].plan) == digest) return &ranking->rows[i];
     return NULL;
 }
 
@@ -183,6 +199,23 @@ static void show_lost(const LostList *list, Text *out) {
     table_free(&table);
 }
 
+// Where plans are put on a machine of several domains.
+static void show_placement(const Fabric *fabric, Text *out) {
+    const FabricFaults *faults = fabric->faults;
+    uint32_t domains = fabric->gpu_count / faults->domain_gpus;
+    if (faults->broken_count > 0 && faults->broken_count < domains)
+        text_addf(out,
+                  "ranks fill the %" PRIu32 " domains of %" PRIu32
+                  " GPUs without a dead one first, then those with one\n",
+                  domains - faults->broken_count, faults->domain_gpus);
+    if (faults->slow_count > 0 && domains > 1)
+        text_addf(out,
+                  "a plan of fewer GPUs begins at the domain of %" PRIu32
+                  " GPUs from which on it takes the fewest slow ones; one that is said to be down "
+                  "has its domain filled last\n",
+                  faults->domain_gpus);
+}
+
 static void show_costs(const Inputs *in, Text *out) {
     FabricLoss loss;
     Err ignored = {{0}};
@@ -190,6 +223,7 @@ static void show_costs(const Inputs *in, Text *out) {
     degrade_show_faults(&in->topology, out);
     text_addf(out, "; %" PRIu32 " of %" PRIu32 " GPUs are alive\n",
               fabric_live_gpu_count(&in->fabric), in->fabric.gpu_count);
+    show_placement(&in->fabric, out);
     if (fabric_loss_find(&in->fabric, &loss, &ignored)) degrade_show_worst(&in->fabric, &loss, out);
 }
 
@@ -229,6 +263,9 @@ void degrade_plan_write_ranking(JsonWriter *w, const Inputs *inputs, const Ranki
     find_lost(inputs, built, left, &lost);
     jsonw_open_object(w, "degraded");
     jsonw_u64(w, "live_gpus", fabric_live_gpu_count(&inputs->fabric));
+    jsonw_u64(w, "slow_gpus", inputs->fabric.faults->slow_count);
+    jsonw_u64(w, "domain_gpus", inputs->fabric.faults->domain_gpus);
+    jsonw_u64(w, "domains_filled_last", inputs->fabric.faults->broken_count);
     write_best(w, "best_as_built", built);
     write_best(w, "best_with_faults", left);
     jsonw_u64(w, "plans_feasible_as_built", built->row_count);

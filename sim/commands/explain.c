@@ -12,7 +12,9 @@
 #include "model/base/num.h"
 #include "model/base/table.h"
 #include "sim/commands/degrade_plan.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/commands/inputs.h"
+#include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank_show.h"
 #include "sim/search/space_fit.h"
@@ -374,32 +376,17 @@ static void show_memory(const MemoryUse *use, Text *out) {
 
 // ---- Constants
 
-static bool is_time(CalibParam param) {
-    switch (param) {
-    case CALIB_KERNEL:
-    case CALIB_NVLINK_STEP:
-    case CALIB_PCIE_STEP:
-    case CALIB_NET_STEP:
-    case CALIB_COLLECTIVE:
-    case CALIB_STEP_OVERHEAD: return true;
-    case CALIB_GEMM_BF16:
-    case CALIB_GEMM_FP8:
-    case CALIB_GEMM_FP4:
-    case CALIB_ATTENTION:
-    case CALIB_MEMORY:
-    case CALIB_NVLINK:
-    case CALIB_C2C:
-    case CALIB_PCIE:
-    case CALIB_IB:
-    case CALIB_ETH:
-    case CALIB_COUNT: break;
-    }
-    return false;
+// Those of a tier have a part in the time of its links.
+static bool governs(const EvaluateParts *cycle, CalibParam param) {
+    if (calib_kind(param) == CALIB_IS_PLAIN)
+        return cycle->part_s[CALIB_IB] > 0 || cycle->part_s[CALIB_ETH] > 0;
+    return cycle->part_s[param] > 0;
 }
 
 static void add_constant(Table *table, CalibParam param, double value) {
     char text[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
-    table_cell(table, is_time(param) ? seconds_text(value, text) : output_number(value, number));
+    bool is_time = calib_kind(param) == CALIB_IS_TIME;
+    table_cell(table, is_time ? seconds_text(value, text) : output_number(value, number));
 }
 
 static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text *out) {
@@ -410,7 +397,7 @@ static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text 
     table_column(&table, "high", TABLE_RIGHT);
     table_column(&table, "confidence", TABLE_LEFT);
     for (uint32_t i = 0; i < CALIB_COUNT; i++) {
-        if (cycle->part_s[i] <= 0) continue;
+        if (!governs(cycle, (CalibParam)i)) continue;
         const CalibValue *value = &calib->values[i];
         table_cell(&table, calib_param_names[i]);
         add_constant(&table, (CalibParam)i, value->value);
@@ -450,6 +437,10 @@ static void show(const CliArgs *args, const Inputs *inputs, const PlanFile *file
     rank_show_inputs(inputs, out);
     text_addf(out, "plan       %s, GPUs %s\n", plan_label(&file->plan, label),
               plan_gpu_product(&file->plan, product));
+    load_option_show_experts(&inputs->arch, pool, evaluation, out);
+    text_add(out, "flow eps   ");
+    flow_eps_add(inputs->flow_eps_ppb, evaluation->flow_eps_error_ppb, out);
+    text_add_char(out, '\n');
     show_result(evaluation, out);
     show_cycle(inputs, pool, evaluation, out);
     show_parts(&step, &inputs->calib, out);
@@ -486,9 +477,9 @@ int explain_command(const CliArgs *args) {
     Inputs inputs = {0};
     Err err = {0};
     const char *path = args->operands[0];
-    int status = plan_read(path, &file, &err) && inputs_load_beside(path, &file, &inputs, &err)
-                     ? explain(args, &inputs, &file, &err)
-                     : output_bad(&err);
+    bool done = plan_read(path, &file, &err) && inputs_load_beside(path, &file, &inputs, &err) &&
+                flow_eps_read(args, &inputs.flow_eps_ppb, &err);
+    int status = done ? explain(args, &inputs, &file, &err) : output_bad(&err);
     inputs_free(&inputs);
     plan_file_free(&file);
     return status;

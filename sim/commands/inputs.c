@@ -8,7 +8,10 @@
 #include <sys/stat.h>
 
 #include "model/base/file.h"
+#include "model/plan/eplb.h"
+#include "model/plan/load_classes.h"
 #include "sim/commands/degrade.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/commands/load_option.h"
 #include "sim/commands/saved.h"
 
@@ -150,6 +153,28 @@ static void resolve_price(Inputs *in) {
 
 // ---- From options
 
+bool inputs_replace_load(const CliArgs *args, Inputs *inputs, Err *err) {
+    Load load = {0};
+    if (!cli_is_given(args, "load")) return true;
+    if (!load_option_read(args, &inputs->arch, &load, err)) return false;
+    inputs->expected = inputs->load;
+    inputs->has_expected = true;
+    inputs->load = load;
+    return true;
+}
+
+static bool read_experts(const CliArgs *args, Inputs *in, Err *err) {
+    uint64_t redundant =
+        cli_text(args, "redundant-experts") == NULL ? 0 : cli_count(args, "redundant-experts");
+    if (redundant > EPLB_SLOTS_MAX)
+        return err_set(err, "--redundant-experts: expected at most %d, found %llu", EPLB_SLOTS_MAX,
+                       (unsigned long long)redundant);
+    in->experts.redundant = (uint32_t)redundant;
+    in->experts.placement = redundant > 0 || cli_is_given(args, "eplb") ? EXPERT_PLACEMENT_EPLB
+                                                                        : EXPERT_PLACEMENT_LINEAR;
+    return true;
+}
+
 static bool load_named_arch(Inputs *in, Err *err) {
     const char *path;
     return file_find(in->scenario.model, &in->arena, &path, err) && load_arch(in, path, err);
@@ -175,7 +200,8 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
     if (load_machine(out, args, err) && load_scenario(out, args, err) &&
         load_named_arch(out, err) && scenario_check(&out->scenario, out->arch.max_context, err) &&
         load_named_calib(out, cli_text(args, "calibration"), err) &&
-        load_option_read(args, &out->arch, &out->load, err)) {
+        load_option_read(args, &out->arch, &out->load, err) && read_experts(args, out, err) &&
+        flow_eps_read(args, &out->flow_eps_ppb, err)) {
         resolve_price(out);
         scenario_rehash(&out->scenario);
         return true;
@@ -186,7 +212,8 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
 
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
-    if (load_machine(out, args, err) && load_named_calib(out, cli_text(args, "calibration"), err))
+    if (load_machine(out, args, err) && load_named_calib(out, cli_text(args, "calibration"), err) &&
+        flow_eps_read(args, &out->flow_eps_ppb, err))
         return true;
     inputs_free(out);
     return false;
@@ -215,6 +242,20 @@ static bool check_names(const char *path, const PlanFile *plan, Err *err) {
     return true;
 }
 
+static bool load_load(Inputs *in, const char *plan_path, const PlanFile *plan, Err *err) {
+    in->load = load_uniform();
+    if (*plan->load == '\0') return true;
+    const char *path = file_beside(plan_path, plan->load, &in->arena);
+    RoutingRule rule;
+    uint32_t layers;
+    if (!load_read(path, &in->load, err) ||
+        !check_digest(path, in->load.digest, plan->load_digest, err))
+        return false;
+    return (load_option_rule(&in->arch, &rule, &layers, err) &&
+            load_check(&in->load, layers, rule.experts, err)) ||
+           err_prefix(err, "%s", path);
+}
+
 static bool load_beside(Inputs *in, const char *plan_path, const PlanFile *plan, Err *err) {
     const char *topology = file_beside(plan_path, plan->topology, &in->arena);
     const char *scenario = file_beside(plan_path, plan->scenario, &in->arena);
@@ -230,7 +271,8 @@ static bool load_beside(Inputs *in, const char *plan_path, const PlanFile *plan,
            load_arch(in, model, err) &&
            check_digest(model, in->arch.digest, plan->model_digest, err) &&
            scenario_check(&in->scenario, in->arch.max_context, err) && load_calib(in, calib, err) &&
-           check_digest(calib, in->calib.digest, plan->calibration_digest, err);
+           check_digest(calib, in->calib.digest, plan->calibration_digest, err) &&
+           load_load(in, plan_path, plan, err);
 }
 
 // A plan that was edited may not run this model on this machine.
@@ -262,11 +304,20 @@ EvaluateInput inputs_for_evaluation(const Inputs *inputs) {
                            .arch = &inputs->arch,
                            .model = &inputs->model,
                            .scenario = &inputs->scenario,
-                           .load = &inputs->load};
+                           .load = &inputs->load,
+                           .expected = inputs->has_expected ? &inputs->expected : NULL,
+                           .flow_eps_ppb = inputs->flow_eps_ppb};
+}
+
+EvaluateInput inputs_for_ranking(const Inputs *inputs) {
+    EvaluateInput input = inputs_for_evaluation(inputs);
+    input.load_classes = LOAD_CLASSES_DEFAULT;
+    return input;
 }
 
 void inputs_free(Inputs *inputs) {
     load_free(&inputs->load);
+    load_free(&inputs->expected);
     calib_free(&inputs->calib);
     arch_free(&inputs->arch);
     scenario_free(&inputs->scenario);

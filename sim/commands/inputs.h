@@ -17,6 +17,7 @@
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 #include "sim/search/evaluate.h"
+#include "sim/search/space.h"
 
 // A file as it was read, for a copy beside saved plans.
 typedef struct InputFile {
@@ -36,7 +37,12 @@ typedef struct Inputs {
     Arch arch;
     Calib calib;
     PriceModel model;
-    Load load; // of experts; uniform unless --load says more
+    Load load;     // of experts; uniform unless --load or a saved plan says more
+    Load expected; // for which EPLB placed the experts of a saved plan, when --load gives
+                   // it another one
+    bool has_expected;
+    SpaceExperts experts;  // of --redundant-experts and --eplb
+    uint32_t flow_eps_ppb; // of --flow-eps
     InputFile arch_file, calib_file;
     const char *topology_name, *scenario_name; // as given, or the default
     const char *assume;                        // "" when nothing was assumed
@@ -51,10 +57,14 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err);
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err);
 // From the files beside a saved plan; refuses files whose digest is not the plan's.
 bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
+// With --load, the load of the plan becomes the one that was expected.
+bool inputs_replace_load(const CliArgs *args, Inputs *inputs, Err *err);
 // The machine again with the faults of --degrade.
 bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err);
 void inputs_free(Inputs *inputs);
 
+// The load as it is; and with few classes of ranks, as plans are ranked and saved.
 EvaluateInput inputs_for_evaluation(const Inputs *inputs);
+EvaluateInput inputs_for_ranking(const Inputs *inputs);
 
 #endif

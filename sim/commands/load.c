@@ -12,6 +12,7 @@
 #include "model/base/table.h"
 #include "model/moe/arch.h"
 #include "model/plan/eplb.h"
+#include "model/plan/node_spread.h"
 #include "model/plan/routing.h"
 #include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
@@ -181,9 +182,11 @@ static void show_nodes(const Question *question, Text *out) {
     if (routing->token_nodes == NULL || routing->nodes == 1) return;
     text_addf(out, "nodes    a token's experts are on %s of %" PRIu32 " nodes in the mean",
               output_number(routing_mean_nodes(routing), number), routing->nodes);
+    NodeSpread alike = {
+        .experts = question->rule.experts, .top_k = question->rule.top_k, .nodes = routing->nodes};
     if (question->rule.experts % routing->nodes == 0)
         text_addf(out, " (%s when all experts are alike and no group is chosen)",
-                  output_number(routing_uniform_nodes(&question->rule, routing->nodes), number));
+                  output_number(node_spread_mean(&alike), number));
     text_add_char(out, '\n');
 }
 

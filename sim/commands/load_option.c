@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/commands/output.h"
+
 #define LAW_SEED 1 // of the order of the experts; moesim load makes others
 
 bool load_option_rule(const Arch *arch, RoutingRule *out, uint32_t *out_layers, Err *err) {
@@ -61,4 +63,40 @@ bool load_option_read(const CliArgs *args, const Arch *arch, Load *out, Err *err
     spec.sources = 1;
     return (routing_parse_law(text, &spec.law, err) && routing_expect(&spec, out, err)) ||
            err_prefix(err, "--load");
+}
+
+bool load_option_law(const CliArgs *args, const Arch *arch, RoutingSpec *out, Err *err) {
+    const char *text = cli_text(args, "load");
+    RoutingSpec spec = {.seed = LAW_SEED, .sources = 1};
+    if (text == NULL || !is_law(text))
+        return err_set(err, "expected a law in --load, such as zipf:0.8, found %s",
+                       text == NULL ? "none" : "a file");
+    if (!load_option_rule(arch, &spec.rule, &spec.layers, err) ||
+        !routing_parse_law(text, &spec.law, err))
+        return false;
+    *out = spec;
+    return true;
+}
+
+const char *load_option_name(const Load *load) {
+    return load->origin[0] != '\0' ? load->origin : "recorded";
+}
+
+void load_option_show_experts(const Arch *arch, const Pool *pool, const Evaluation *evaluation,
+                              Text *out) {
+    char number[OUTPUT_NUMBER_MAX];
+    uint32_t experts = 0, first, most;
+    bool is_placed = pool->expert_placement == EXPERT_PLACEMENT_EPLB;
+    if (!is_placed && evaluation->balance >= 1) return;
+    for (uint32_t i = 0; i < arch->mlp_count; i++)
+        if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
+    pool_experts(pool, pool_slots(pool, experts), 0, &first, &most);
+    text_addf(out, "experts    %" PRIu32, experts);
+    if (pool->redundant_experts > 0)
+        text_addf(out, " and %" PRIu32 " redundant ones", pool->redundant_experts);
+    text_addf(out, ", at most %" PRIu32 " on each of %" PRIu32 " positions; balancedness %s", most,
+              pool->ep, output_number(evaluation->balance_in_order, number));
+    if (is_placed)
+        text_addf(out, " in order, %s as placed", output_number(evaluation->balance, number));
+    text_add(out, " (mean over largest load of a position, mean over the layers)\n");
 }

@@ -1,4 +1,4 @@
-// The option --load of commands that simulate plans.
+// The option --load of commands that simulate plans, and what they say of it.
 #ifndef SIM_COMMANDS_LOAD_OPTION_H
 #define SIM_COMMANDS_LOAD_OPTION_H
 
@@ -8,7 +8,9 @@
 #include "model/base/err.h"
 #include "model/moe/arch.h"
 #include "model/plan/load.h"
+#include "model/plan/plan.h"
 #include "model/plan/routing.h"
+#include "sim/search/evaluate.h"
 
 // How the MoE layers of a model route, and how many there are. Refuses a model without experts, and
 // one whose layers route differently.
@@ -18,5 +20,17 @@ bool load_option_rule(const Arch *arch, RoutingRule *out, uint32_t *out_layers, 
 // shares are taken with seed 1, or a file, which must be of the model. Uniform when the option is
 // absent.
 bool load_option_read(const CliArgs *args, const Arch *arch, Load *out, Err *err);
+
+// The law that --load names, with its rule, layers and seed; one source, no tokens yet. Refuses a
+// file, and that there is none.
+bool load_option_law(const CliArgs *args, const Arch *arch, RoutingSpec *out, Err *err);
+
+// Its origin, "recorded" when that is not known.
+const char *load_option_name(const Load *load);
+
+// One line: the experts on each rank and how even their load is, in order and as placed; nothing
+// where all is even and in order.
+void load_option_show_experts(const Arch *arch, const Pool *pool, const Evaluation *evaluation,
+                              Text *out);
 
 #endif

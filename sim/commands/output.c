@@ -69,3 +69,18 @@ void output_links(const Timeline *timeline, Text *out) {
     if (table.cell_count > 0) table_print(&table, out);
     table_free(&table);
 }
+
+void output_write_links(const LinkTotal links[LINK_CLASS_COUNT], JsonWriter *writer) {
+    jsonw_open_array(writer, "links");
+    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
+        if (links[i].bytes == 0) continue;
+        jsonw_open_object(writer, NULL);
+        jsonw_string(writer, "class", topology_class_names[i]);
+        jsonw_u64(writer, "bytes", links[i].bytes);
+        jsonw_string(writer, "busiest", links[i].busiest_name);
+        jsonw_u64(writer, "busiest_B", links[i].busiest_B);
+        jsonw_u64(writer, "busiest_B_per_s", links[i].busiest_Bps);
+        jsonw_close_object(writer);
+    }
+    jsonw_close_array(writer);
+}

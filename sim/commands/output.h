@@ -3,6 +3,7 @@
 #define SIM_COMMANDS_OUTPUT_H
 
 #include "model/base/err.h"
+#include "model/base/jsonw.h"
 #include "model/base/text.h"
 #include "model/report/timeline.h"
 
@@ -25,5 +26,7 @@ char *output_number(double value, char *buffer);
 
 // Volume by class of link, and how full the busiest link of each was over the whole run.
 void output_links(const Timeline *timeline, Text *out);
+// The member "links" of the open object: the same, exactly.
+void output_write_links(const LinkTotal links[LINK_CLASS_COUNT], JsonWriter *writer);
 
 #endif

@@ -4,12 +4,13 @@
 #include <assert.h>
 
 #include "model/base/file.h"
-#include "model/plan/load_classes.h"
 #include "sim/commands/degrade_plan.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank_json.h"
 #include "sim/commands/rank_show.h"
+#include "sim/commands/rank_tails.h"
 #include "sim/commands/saved.h"
 #include "sim/search/rank.h"
 
@@ -19,8 +20,10 @@ static bool check_args(const CliArgs *args, Err *err) {
     if (!cli_is_given(args, "topo"))
         return err_set(err, "rank: --topo is missing: a file, a shipped name such as nvl72.json, "
                             "or a machine such as hgx-h100:4");
-    if (cli_is_given(args, "save") && cli_is_given(args, "load"))
-        return err_set(err, "--save: plans are saved with a uniform load, leave --load out");
+    uint32_t eps_ppb;
+    if (!flow_eps_read(args, &eps_ppb, err)) return false;
+    if (cli_is_given(args, "save") && eps_ppb > 0)
+        return err_set(err, "--save: plans are saved with exact transfers, leave --flow-eps out");
     if (cli_count(args, "top") == 0) return err_set(err, "--top: expected at least 1, found 0");
     return true;
 }
@@ -59,22 +62,26 @@ static void print(const CliArgs *args, const Inputs *inputs, const Ranking *rank
 }
 
 static int run(const CliArgs *args, const Inputs *inputs, const char *work, Err *err) {
-    EvaluateInput evaluation = inputs_for_evaluation(inputs);
-    evaluation.load_classes = LOAD_CLASSES_DEFAULT;
+    EvaluateInput evaluation = inputs_for_ranking(inputs);
     Ranking ranking = {0};
     Ranking built = {0}; // without the faults, if there are any
-    if (!rank_plans(&evaluation, &ranking, err)) return output_bad(err);
-    if (!degrade_plan_rank_built(inputs, &built, err)) {
-        rank_free(&ranking);
-        return output_bad(err);
-    }
+    if (!rank_plans(&evaluation, &inputs->experts, &ranking, err)) return output_bad(err);
     uint64_t top = cli_count(args, "top");
     uint32_t plans = ranking.row_count < top ? ranking.row_count : (uint32_t)top;
+    RankTails tails = {0};
+    if (!degrade_plan_rank_built(inputs, &built, err) ||
+        !rank_tails_run(args, inputs, &ranking, plans, &tails, err)) {
+        rank_free(&ranking);
+        rank_free(&built);
+        return output_bad(err);
+    }
     Text json = {0}, out = {0};
-    rank_json_write(inputs, &ranking, &built, plans, &json);
+    rank_json_write(inputs, &ranking, &built, plans, &tails, &json);
     print(args, inputs, &ranking, plans, &json, &out);
-    if (cli_choice(args, "format") == FORMAT_TABLE)
+    if (cli_choice(args, "format") == FORMAT_TABLE) {
+        rank_tails_show(&tails, &ranking, &out);
         degrade_plan_show_ranking(inputs, &built, &ranking, &out);
+    }
     int status = output_text(&out, ranking.row_count > 0 ? OUTPUT_OK : OUTPUT_NO);
     if (status == OUTPUT_NO) tell_infeasible(&ranking.space);
     if (work != NULL && status != OUTPUT_BAD &&
@@ -82,6 +89,7 @@ static int run(const CliArgs *args, const Inputs *inputs, const char *work, Err 
           file_folder_end(work, cli_text(args, "save"), err)))
         status = output_bad(err);
     text_free(&json);
+    rank_tails_free(&tails);
     rank_free(&ranking);
     rank_free(&built);
     return status;

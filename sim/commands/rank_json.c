@@ -3,6 +3,7 @@
 
 #include "model/base/jsonw.h"
 #include "sim/commands/degrade_plan.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/commands/saved.h"
 
 #define RANK_JSON_VERSION 1
@@ -93,6 +94,8 @@ static void write_pool(JsonWriter *w, const Pool *pool) {
     jsonw_u64(w, "moe_tp", pool->moe_tp);
     jsonw_u64(w, "replicas", pool->replicas);
     jsonw_u64(w, "micro_batches", pool->micro_batches);
+    jsonw_u64(w, "redundant_experts", pool->redundant_experts);
+    jsonw_string(w, "expert_placement", plan_expert_placement_names[pool->expert_placement]);
     jsonw_string(w, "moe_comm", plan_moe_comm_names[pool->moe_comm]);
     jsonw_string(w, "prefill_overlap", plan_overlap_names[pool->prefill_overlap]);
     jsonw_string(w, "decode_overlap", plan_overlap_names[pool->decode_overlap]);
@@ -114,7 +117,7 @@ static void write_parts(JsonWriter *w, const char *key, const EvaluateParts *par
     jsonw_close_object(w);
 }
 
-static void write_row(JsonWriter *w, const RankRow *row, uint32_t number) {
+static void write_row(JsonWriter *w, const RankRow *row, uint32_t number, uint32_t eps_ppb) {
     char text[PLAN_TEXT_MAX];
     jsonw_open_object(w, NULL);
     jsonw_u64(w, "rank", number);
@@ -124,11 +127,14 @@ static void write_row(JsonWriter *w, const RankRow *row, uint32_t number) {
     write_pool(w, &row->plan.pools[0]);
     jsonw_u64(w, "sequences_per_rank_and_micro_batch", row->sequences);
     saved_write_figures(w, &row->evaluation);
+    flow_eps_write(w, eps_ppb, row->evaluation.flow_eps_error_ppb);
     jsonw_string(w, "note", row->note);
     jsonw_bool(w, "ties_with_best", row->ties);
     jsonw_double(w, "ratio_to_best_low", row->ratio_low);
     jsonw_double(w, "ratio_to_best_high", row->ratio_high);
     write_memory(w, &row->memory);
+    jsonw_double(w, "balancedness_in_order", row->evaluation.balance_in_order);
+    jsonw_double(w, "balancedness", row->evaluation.balance);
     jsonw_double(w, "prefill_overlap_ratio", row->evaluation.prefill_overlap);
     jsonw_double(w, "decode_overlap_ratio", row->evaluation.decode_overlap);
     write_parts(w, "tpot_parts_s", &row->evaluation.decode);
@@ -155,7 +161,7 @@ static void write_ledger(JsonWriter *w, const Space *space) {
 }
 
 void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking *built,
-                     uint32_t plans, Text *out) {
+                     uint32_t plans, const RankTails *tails, Text *out) {
     JsonWriter w = {.text = out};
     jsonw_open_object(&w, NULL);
     jsonw_string(&w, "moesim", "ranking");
@@ -167,8 +173,10 @@ void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking
     jsonw_u64(&w, "plans_tied_with_best", ranking->ties);
     jsonw_double(&w, "median_output_tok_per_s_per_gpu", ranking->median_tok_s_per_gpu);
     jsonw_open_array(&w, "plans");
-    for (uint32_t i = 0; i < plans; i++) write_row(&w, &ranking->rows[i], i + 1);
+    for (uint32_t i = 0; i < plans; i++)
+        write_row(&w, &ranking->rows[i], i + 1, inputs->flow_eps_ppb);
     jsonw_close_array(&w);
+    rank_tails_write(&w, tails);
     write_ledger(&w, &ranking->space);
     degrade_plan_write_ranking(&w, inputs, built, ranking);
     jsonw_close_object(&w);

@@ -4,11 +4,12 @@
 
 #include "model/base/text.h"
 #include "sim/commands/inputs.h"
+#include "sim/commands/rank_tails.h"
 #include "sim/search/rank.h"
 
 // The first `plans` rows, the whole ledger; of a machine with faults also what they cost beside the
-// ranking as built.
+// ranking as built; with samples, their percentiles.
 void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking *built,
-                     uint32_t plans, Text *out);
+                     uint32_t plans, const RankTails *tails, Text *out);
 
 #endif

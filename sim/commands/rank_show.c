@@ -6,6 +6,8 @@
 #include "model/base/table.h"
 #include "model/base/wide.h"
 #include "sim/commands/degrade.h"
+#include "sim/commands/flow_eps.h"
+#include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
 
 // ---- Inputs
@@ -115,9 +117,26 @@ void rank_show_inputs(const Inputs *in, Text *out) {
     show_limits(in, out);
     show_price(in, out);
     if (in->load.kind != LOAD_UNIFORM)
-        text_addf(out, "load       %s; the hottest rank of each group, and the rest alike\n",
-                  in->load.origin[0] != '\0' ? in->load.origin : "recorded");
+        text_addf(out,
+                  "load       %s; ranked by the hottest rank of each group and the rest alike, in "
+                  "the mean layer\n",
+                  load_option_name(&in->load));
     text_addf(out, "constants  %s\n", in->calib.name);
+}
+
+// Of all plans that are in the ranking.
+static uint64_t largest_error_ppb(const Ranking *ranking) {
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < ranking->row_count; i++)
+        if (ranking->rows[i].evaluation.flow_eps_error_ppb > largest)
+            largest = ranking->rows[i].evaluation.flow_eps_error_ppb;
+    return largest;
+}
+
+static void show_eps(const Inputs *in, const Ranking *ranking, Text *out) {
+    text_add(out, "flow eps   ");
+    flow_eps_add(in->flow_eps_ppb, largest_error_ppb(ranking), out);
+    text_add_char(out, '\n');
 }
 
 // ---- Headline
@@ -295,6 +314,7 @@ static void show_ledger(const Space *space, Text *out) {
 
 void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {
     rank_show_inputs(inputs, out);
+    show_eps(inputs, ranking, out);
     text_add_char(out, '\n');
     show_headline(inputs, ranking, out);
     show_table(ranking, plans, out);

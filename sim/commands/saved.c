@@ -80,7 +80,7 @@ static bool write_text(const char *folder, const char *name, const Text *text, E
 // True for names that the folder uses for something else than the model.
 static bool is_reserved(const char *name) {
     static const char *const names[] = {"topology.json", "scenario.json", "calibration.json",
-                                        "rank.json"};
+                                        "rank.json", "load.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return strncmp(name, "plan-", 5) == 0;
@@ -104,15 +104,22 @@ static bool write_inputs(const char *folder, const Inputs *inputs, PlanFile *out
                       .topology_digest = inputs->topology.digest,
                       .scenario_digest = inputs->scenario.digest,
                       .calibration_digest = inputs->calib.digest};
-    Text topology = {0}, scenario = {0};
+    Text topology = {0}, scenario = {0}, load = {0};
     topology_write(&inputs->topology, &topology);
     scenario_write(&inputs->scenario, &scenario);
     bool done = write_text(folder, out->topology, &topology, err) &&
                 write_text(folder, out->scenario, &scenario, err) &&
                 write_file(folder, out->model, arch->bytes, arch->count, err) &&
                 write_file(folder, out->calibration, calib->bytes, calib->count, err);
+    if (done && inputs->load.kind != LOAD_UNIFORM) {
+        out->load = "load.json";
+        out->load_digest = inputs->load.digest;
+        load_write(&inputs->load, &load);
+        done = write_text(folder, out->load, &load, err);
+    }
     text_free(&topology);
     text_free(&scenario);
+    text_free(&load);
     return done;
 }
 

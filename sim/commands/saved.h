@@ -2,6 +2,8 @@
 // itself.
 //
 //   topology.json scenario.json calibration.json MODEL.json plan-001.json ... rank.json
+//
+// and load.json, when the load of experts is not uniform.
 #ifndef SIM_COMMANDS_SAVED_H
 #define SIM_COMMANDS_SAVED_H
 

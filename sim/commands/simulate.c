@@ -12,11 +12,14 @@
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
 #include "sim/commands/degrade_plan.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
+#include "sim/commands/samples.h"
 #include "sim/commands/saved.h"
 #include "sim/commands/simulate_collective.h"
+#include "sim/commands/simulate_transfers.h"
 
 typedef enum PhaseChoice { SHOW_DECODE, SHOW_PREFILL } PhaseChoice;
 
@@ -26,6 +29,8 @@ typedef struct Replay {
     Evaluation evaluation; // in the form asked for, with its phases
     bool reproduced;
     DegradePlan degraded; // with the faults of --degrade
+    Samples samples;
+    Tails prefill_tails, decode_tails; // of samples, if there are any
 } Replay;
 
 static const EvaluatePhase *chosen_phase(const CliArgs *args, const Evaluation *evaluation) {
@@ -47,7 +52,7 @@ static bool is_same(const char *a, const char *b) {
 }
 
 static bool compare(Replay *replay, Err *err) {
-    EvaluateInput input = inputs_for_evaluation(&replay->inputs);
+    EvaluateInput input = inputs_for_ranking(&replay->inputs);
     Evaluation evaluation;
     Text result = {0};
     uint64_t sequences = replay->inputs.sequences;
@@ -63,13 +68,25 @@ static bool run(const CliArgs *args, Replay *replay, Err *err) {
     static const SimForm forms[] = {SIM_AUTO, SIM_FOLDED, SIM_REFINED,
                                     SIM_EXPANDED}; // in order of the choices
     if (!compare(replay, err)) return false;
-    if (!load_option_read(args, &replay->inputs.arch, &replay->inputs.load, err)) return false;
+    if (!inputs_replace_load(args, &replay->inputs, err) ||
+        !flow_eps_read(args, &replay->inputs.flow_eps_ppb, err))
+        return false;
+    if (!samples_read(args, &replay->inputs.arch, &replay->samples, err)) return false;
     EvaluateInput input = inputs_for_evaluation(&replay->inputs);
     input.form = forms[cli_choice(args, "form")];
     input.keep_phases = true;
     input.keep_spans = cli_is_given(args, "trace");
     return evaluate_plan(&input, &replay->file.plan, replay->inputs.sequences, &replay->evaluation,
                          err);
+}
+
+static bool run_samples(Replay *replay, Err *err) {
+    const Pool *pool = &replay->file.plan.pools[0];
+    if (replay->samples.count == 0) return true;
+    return samples_run(&replay->samples, &replay->inputs, pool, &replay->evaluation.prefill_phase,
+                       1, &replay->prefill_tails, err) &&
+           samples_run(&replay->samples, &replay->inputs, pool, &replay->evaluation.decode_phase,
+                       pool->micro_batches, &replay->decode_tails, err);
 }
 
 static bool write_trace(const CliArgs *args, const Replay *replay, Err *err) {
@@ -115,9 +132,14 @@ static void show_figures(const Replay *replay, Text *out) {
               " sequences on an attention-DP rank and micro-batch\n",
               plan_label(&replay->file.plan, label), plan_gpu_product(&replay->file.plan, product),
               replay->inputs.sequences);
-    if (replay->inputs.load.kind != LOAD_UNIFORM)
-        text_addf(out, "load       %s\n",
-                  replay->inputs.load.origin[0] != '\0' ? replay->inputs.load.origin : "recorded");
+    if (replay->inputs.load.kind != LOAD_UNIFORM || replay->inputs.has_expected)
+        text_addf(out, "load       %s\n", load_option_name(&replay->inputs.load));
+    if (replay->inputs.has_expected)
+        text_addf(out, "expected   %s\n", load_option_name(&replay->inputs.expected));
+    load_option_show_experts(&replay->inputs.arch, &replay->file.plan.pools[0], e, out);
+    text_add(out, "flow eps   ");
+    flow_eps_add(replay->inputs.flow_eps_ppb, e->flow_eps_error_ppb, out);
+    text_add_char(out, '\n');
     show_time(out, "TTFT", e->ttft_ps, e->ttft_bound_ps);
     show_time(out, "TPOT", e->tpot_ps, e->tpot_bound_ps);
     text_addf(out, "throughput %s tok/s/GPU", output_number(e->tok_s_per_gpu, number));
@@ -158,10 +180,37 @@ static void show_phase(const char *name, const EvaluatePhase *phase, Text *out) 
     output_links(&phase->timeline, out);
 }
 
+static void add_tails(Table *table, const char *phase, const Tails *tails) {
+    const Time times[] = {tails->even_ps, tails->expected_ps, tails_percentile(tails, 50),
+                          tails_percentile(tails, 95), tails_percentile(tails, 99)};
+    char text[UNITS_TEXT_MAX];
+    table_cell(table, phase);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        table_cell(table, units_format_time(times[i], text));
+}
+
+static void show_tails(const Replay *replay, Text *out) {
+    static const char *const headers[] = {"even load", "expected load", "p50", "p95", "p99"};
+    Table table = {0};
+    if (replay->samples.count == 0) return;
+    table_column(&table, "step", TABLE_LEFT);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        table_column(&table, headers[i], TABLE_RIGHT);
+    add_tails(&table, "prefill, last full chunk", &replay->prefill_tails);
+    add_tails(&table, "decode", &replay->decode_tails);
+    text_add(out, "\nsamples    ");
+    samples_add(&replay->samples, out);
+    text_add(out,
+             "; percentiles are of simulated steps, the engine's time between them included\n");
+    table_print(&table, out);
+    table_free(&table);
+}
+
 static void show(const Replay *replay, Text *out) {
     show_figures(replay, out);
     show_phase("prefill, last full chunk", &replay->evaluation.prefill_phase, out);
     show_phase("decode", &replay->evaluation.decode_phase, out);
+    show_tails(replay, out);
     text_addf(out, "\nreproduced: %s\n", replay->reproduced ? "yes" : "no");
     degrade_plan_show(&replay->inputs, &replay->evaluation, &replay->degraded, out);
 }
@@ -180,20 +229,17 @@ static void write_phase(JsonWriter *w, const char *key, const EvaluatePhase *pha
     for (uint32_t i = 0; i < timeline->round_count; i++)
         jsonw_double(w, NULL, units_seconds(timeline->round_ps[i]));
     jsonw_close_array(w);
-    jsonw_open_array(w, "links");
-    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
-        const LinkTotal *link = &timeline->links[i];
-        if (link->bytes == 0) continue;
-        jsonw_open_object(w, NULL);
-        jsonw_string(w, "class", topology_class_names[i]);
-        jsonw_u64(w, "bytes", link->bytes);
-        jsonw_string(w, "busiest", link->busiest_name);
-        jsonw_u64(w, "busiest_B", link->busiest_B);
-        jsonw_u64(w, "busiest_B_per_s", link->busiest_Bps);
-        jsonw_close_object(w);
-    }
-    jsonw_close_array(w);
+    output_write_links(timeline->links, w);
     jsonw_digest(w, "schedule_digest", timeline->schedule);
+    jsonw_close_object(w);
+}
+
+static void write_tails(JsonWriter *w, const Replay *replay) {
+    if (replay->samples.count == 0) return;
+    jsonw_open_object(w, "sampled_steps");
+    samples_write(w, &replay->samples);
+    samples_write_tails(w, "prefill", &replay->prefill_tails);
+    samples_write_tails(w, "decode", &replay->decode_tails);
     jsonw_close_object(w);
 }
 
@@ -205,10 +251,12 @@ static void write_json(const Replay *replay, Text *out) {
     jsonw_u64(&w, "version", 1);
     jsonw_string(&w, "plan", plan_label(&replay->file.plan, label));
     saved_write_figures(&w, &replay->evaluation);
+    flow_eps_write(&w, replay->inputs.flow_eps_ppb, replay->evaluation.flow_eps_error_ppb);
     if (replay->inputs.load.kind != LOAD_UNIFORM)
         jsonw_digest(&w, "load_digest", replay->inputs.load.digest);
     write_phase(&w, "prefill", &replay->evaluation.prefill_phase);
     write_phase(&w, "decode", &replay->evaluation.decode_phase);
+    write_tails(&w, replay);
     jsonw_bool(&w, "reproduced", replay->reproduced);
     degrade_plan_write(&w, &replay->degraded);
     jsonw_close_object(&w);
@@ -227,22 +275,48 @@ static int print(const CliArgs *args, const Replay *replay) {
     return output_text(&out, replay->reproduced ? OUTPUT_OK : OUTPUT_NO);
 }
 
+// An option that would change nothing is a mistake.
+static bool check_options(const CliArgs *args, Err *err) {
+    static const char *const of_plans[] = {"phase", "trace", "schedule", "form", "load", "samples"};
+    static const char *const of_others[] = {
+        "topo",  "size",    "ranks", "algorithm",   "inner",   "matrix", "count",
+        "mover", "network", "mtu",   "calibration", "nominal", "buffer", "route"};
+    bool is_plan = !cli_is_given(args, "transfers") && !cli_is_given(args, "collective");
+    const char *const *refused = is_plan ? of_others : of_plans;
+    size_t count =
+        is_plan ? sizeof of_others / sizeof *of_others : sizeof of_plans / sizeof *of_plans;
+    for (size_t i = 0; i < count; i++)
+        if (cli_is_given(args, refused[i]))
+            return err_set(err, "--%s: expected %s with it, found %s", refused[i],
+                           is_plan ? "--collective or --transfers" : "a saved plan",
+                           is_plan ? "a saved plan" : "--collective or --transfers");
+    return true;
+}
+
 int simulate_command(const CliArgs *args) {
     Replay replay = {0};
     Err err = {0};
+    bool has_work = args->operand_count > 0 || cli_is_given(args, "transfers") ||
+                    cli_is_given(args, "collective");
+    if (has_work && !check_options(args, &err)) return output_bad(&err);
+    if (cli_is_given(args, "transfers")) return simulate_transfers_command(args);
     if (cli_is_given(args, "collective")) return simulate_collective_command(args);
     if (args->operand_count == 0) {
-        err_set(&err, "simulate: expected a saved plan, or --topo, --collective and --size");
+        err_set(&err,
+                "simulate: expected a saved plan, or --topo with --collective or --transfers");
         return output_bad(&err);
     }
     const char *path = args->operands[0];
     bool done =
         plan_read(path, &replay.file, &err) &&
         inputs_load_beside(path, &replay.file, &replay.inputs, &err) && run(args, &replay, &err) &&
+        run_samples(&replay, &err) &&
         degrade_plan_price(args, &replay.file.plan, &replay.inputs, &replay.degraded, &err) &&
         write_trace(args, &replay, &err) && write_schedule(args, &replay, &err);
     int status = done ? print(args, &replay) : output_bad(&err);
     if (status == OUTPUT_NO) output_message("the saved prediction was not reproduced");
+    tails_free(&replay.prefill_tails);
+    tails_free(&replay.decode_tails);
     degrade_plan_free(&replay.degraded);
     evaluate_free(&replay.evaluation);
     inputs_free(&replay.inputs);

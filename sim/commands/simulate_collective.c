@@ -13,11 +13,13 @@
 #include "model/base/table.h"
 #include "model/base/wide.h"
 #include "sim/commands/degrade.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
 #include "sim/commands/simulate_network.h"
 #include "sim/search/choose.h"
 #include "sim/sim.h"
+#include "sim/transfers.h"
 
 typedef struct Test {
     Inputs inputs;
@@ -36,6 +38,8 @@ typedef struct Test {
     NetworkResult result; // of all calls
     bool folded;
     Time built_ps; // of all calls on the machine without its faults; 0 when it has none
+    uint32_t built_ranks;
+    uint64_t built_bus_Bps;
 } Test;
 
 // "8-15" or one GPU alone.
@@ -80,14 +84,18 @@ static bool parse_matrix(const CliArgs *args, Test *test, Err *err) {
                    cli_text(args, "matrix"));
 }
 
+// False when it does not fit 64 bits.
+static bool find_total(Test *test) {
+    uint64_t times = test->collective == COLLECTIVE_ALL_TO_ALL ? test->ranks : 1;
+    return wide_mul_u64(test->size_B, times, &test->total_B);
+}
+
 static bool parse_size(const CliArgs *args, Test *test, Err *err) {
     const char *size = cli_text(args, "size");
     if (!units_parse_bytes(size, &test->size_B, err)) return err_prefix(err, "--size");
     if (test->size_B == 0) return err_set(err, "--size: expected at least 1 B, found \"%s\"", size);
-    uint64_t times = test->collective == COLLECTIVE_ALL_TO_ALL ? test->ranks : 1;
-    if (!wide_mul_u64(test->size_B, times, &test->total_B))
-        return err_set(err, "--size: %s for each of %u ranks is too large", size, test->ranks);
-    return true;
+    return find_total(test) ||
+           err_set(err, "--size: %s for each of %u ranks is too large", size, test->ranks);
 }
 
 static GroupFamily family_of(const Test *test) {
@@ -99,7 +107,10 @@ static bool parse_inner(const CliArgs *args, Test *test, Err *err) {
     test->inner = choose_inner(&test->inputs.fabric, &family, test->first_gpu);
     if (!cli_is_given(args, "inner")) return true;
     uint64_t inner = cli_count(args, "inner");
-    test->inner = inner < test->ranks ? (uint32_t)inner : test->ranks;
+    if (inner > test->ranks)
+        return err_set(err, "--inner: expected at most the %u ranks there are, found %" PRIu64,
+                       test->ranks, inner);
+    test->inner = (uint32_t)inner;
     return test->algorithm == ALGORITHM_HIERARCHICAL ||
            err_set(err, "--inner: expected --algorithm hierarchical with it, found %s",
                    algorithm_names[test->algorithm]);
@@ -148,11 +159,14 @@ static bool parse(const CliArgs *args, Test *test, Err *err) {
 
 // Links as in the data sheet: no efficiency, no software.
 static void make_nominal(Calib *calib) {
-    const CalibParam rates[] = {CALIB_NVLINK, CALIB_C2C, CALIB_PCIE, CALIB_IB, CALIB_ETH};
+    const CalibParam rates[] = {CALIB_NVLINK, CALIB_C2C, CALIB_PCIE,
+                                CALIB_IB,     CALIB_ETH, CALIB_IN_SWITCH};
     const CalibParam times[] = {CALIB_NVLINK_STEP, CALIB_PCIE_STEP, CALIB_NET_STEP,
                                 CALIB_COLLECTIVE};
+    const CalibParam tier[] = {CALIB_TIER_COLLISIONS, CALIB_TIER_BUFFERS, CALIB_TIER_PACKETS};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) calib->values[rates[i]].value = 1;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) calib->values[times[i]].value = 0;
+    for (size_t i = 0; i < sizeof tier / sizeof *tier; i++) calib->values[tier[i]].value = 0;
 }
 
 // The fastest algorithm, when it was left to the simulator.
@@ -198,14 +212,15 @@ static bool run_schedule(const Fabric *fabric, const Test *test, NetworkResult *
     Timeline timeline = {0};
     StepShape shape = step_shape_decode(1, 1);
     Load load = load_uniform();
-    SimOptions options = {.first_gpu = test->first_gpu};
+    SimOptions options = {.first_gpu = test->first_gpu, .flow_eps_ppb = test->inputs.flow_eps_ppb};
     build(test, &schedule);
     bool done =
         sim_run(fabric, &test->inputs.model, &schedule, &shape, &load, &options, &timeline, err);
     if (done) {
         *out = (NetworkResult){.time_ps = timeline.end_ps,
                                .bound_ps = timeline.totals[0].bound_ps,
-                               .fullest = FABRIC_NONE};
+                               .fullest = FABRIC_NONE,
+                               .flow_eps_error_ppb = timeline.flow_eps_error_ppb};
         memcpy(out->links, timeline.links, sizeof out->links);
         *out_folded = timeline.form == TIMELINE_FOLDED;
     }
@@ -219,29 +234,19 @@ static bool run_schedule(const Fabric *fabric, const Test *test, NetworkResult *
 static bool run_on(const Fabric *fabric, const Test *test, NetworkResult *out, bool *out_folded,
                    Err *err) {
     NetworkRanks ranks = {fabric, test->first_gpu, test->ranks};
+    TransfersOptions flow = {.calib = &test->inputs.calib,
+                             .eps_ppb = test->inputs.flow_eps_ppb,
+                             .tier = tier_constants(&test->inputs.calib)};
     bool done = false;
     if (test->matrix.bytes != NULL)
-        done = simulate_network_matrix(&ranks, &test->matrix, test->network, &test->inputs.calib,
-                                       &test->packet, out, err);
+        done = simulate_network_matrix(&ranks, &test->matrix, test->network, &flow, &test->packet,
+                                       out, err);
     else if (test->network == NETWORK_PACKET)
         done = simulate_network_collective(&ranks, shape_of(test), test->total_B, &test->packet,
                                            out, err);
     else
         done = run_schedule(fabric, test, out, out_folded, err);
     return done && simulate_network_repeat(out, test->count, err);
-}
-
-// The same number of ranks on the machine as built, from the same one on.
-static bool run(Test *test, Err *err) {
-    const Fabric *fabric = &test->inputs.fabric;
-    Fabric whole = fabric_as_built(fabric);
-    NetworkResult built = {0};
-    bool folded = false;
-    if (!run_on(fabric, test, &test->result, &test->folded, err)) return false;
-    if (!fabric_has_faults(fabric)) return true;
-    bool done = run_on(&whole, test, &built, &folded, err);
-    test->built_ps = built.time_ps;
-    return done;
 }
 
 static Time time_per_call_ps(const Test *test) {
@@ -257,6 +262,47 @@ static uint64_t bus_Bps(const Test *test) {
     uint32_t num, den;
     collective_bus_factor(test->collective, test->ranks, &num, &den);
     return wide_mul_div(algorithm_Bps(test), num, den);
+}
+
+// What the machine as built is asked for: all of its GPUs, when all live ones are, as far as the
+// algorithm allows; else as many from the same one on.
+static bool plan_built(const Test *test, const Fabric *whole, Test *built, Err *err) {
+    const Fabric *fabric = &test->inputs.fabric;
+    *built = *test;
+    built->inputs.fabric = *whole;
+    built->chooser = NULL;
+    if (test->ranks < fabric_live_gpu_count(fabric) || test->matrix.bytes != NULL) return true;
+    built->ranks = whole->gpu_count;
+    GroupFamily family = family_of(built);
+    built->inner = choose_inner(whole, &family, 0);
+    Err ignored = {0};
+    bool fits = find_total(built);
+    if (fits && test->chooser != NULL) {
+        built->algorithm = ALGORITHM_AUTO;
+        return choose(built, err);
+    }
+    if (fits && collective_check(shape_of(built), &ignored)) return true;
+    built->ranks = test->ranks;
+    built->inner = test->inner;
+    built->total_B = test->total_B;
+    return true;
+}
+
+static bool run(Test *test, Err *err) {
+    const Fabric *fabric = &test->inputs.fabric;
+    Fabric whole = fabric_as_built(fabric);
+    Test built = {0};
+    if (!run_on(fabric, test, &test->result, &test->folded, err)) return false;
+    if (!fabric_has_faults(fabric)) return true;
+    bool done = plan_built(test, &whole, &built, err) &&
+                run_on(&whole, &built, &built.result, &built.folded, err);
+    if (done) {
+        test->built_ps = built.result.time_ps;
+        test->built_ranks = built.ranks;
+        test->built_bus_Bps = bus_Bps(&built);
+    }
+    choose_close(built.chooser);
+    return done;
 }
 
 static double bound_ratio(const Test *test) {
@@ -291,6 +337,28 @@ static void show_bytes(const Test *test, Text *out) {
                   units_format_bytes(matrix->most_received_B, received));
 }
 
+static double change(double built, double left) {
+    return built > 0 ? 100 * (left / built - 1) : 0;
+}
+
+static void show_built(const Test *test, Text *out) {
+    char time[UNITS_TEXT_MAX], bus[UNITS_TEXT_MAX];
+    if (test->built_ps == 0) return;
+    double cost = change((double)test->built_ps, (double)test->result.time_ps);
+    text_add(out, "degraded   ");
+    degrade_show_faults(&test->inputs.topology, out);
+    units_format_time(test->built_ps, time);
+    if (test->built_ranks == test->ranks) {
+        text_addf(out, "; as built %s, the faults cost %+.1f %%\n", time, cost);
+        return;
+    }
+    text_addf(out,
+              "; as built, with all %u GPUs, %s and bus %s: the faults change the time by %+.1f %% "
+              "and the bandwidth by %+.1f %%\n",
+              test->built_ranks, time, units_format_rate(test->built_bus_Bps, bus), cost,
+              change((double)test->built_bus_Bps, (double)bus_Bps(test)));
+}
+
 static void show_time(const Test *test, Text *out) {
     char total[UNITS_TEXT_MAX], one[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
     text_addf(out, "time       %s", units_format_time(test->result.time_ps, total));
@@ -299,13 +367,7 @@ static void show_time(const Test *test, Text *out) {
                   units_format_time(time_per_call_ps(test), one));
     text_addf(out, " (bound %s, ratio %s)\n", units_format_time(test->result.bound_ps, total),
               output_number(bound_ratio(test), number));
-    if (test->built_ps > 0) {
-        text_add(out, "degraded   ");
-        degrade_show_faults(&test->inputs.topology, out);
-        text_addf(out, "; as built %s, the faults cost %+.1f %%\n",
-                  units_format_time(test->built_ps, one),
-                  100 * ((double)test->result.time_ps / (double)test->built_ps - 1));
-    }
+    show_built(test, out);
 }
 
 // All algorithms, fastest first; of impossible ones the reason.
@@ -330,13 +392,20 @@ static void show_choice(const Test *test, Text *out) {
     text_add(out, "\n");
 }
 
+static void show_eps(const Test *test, Text *out) {
+    text_add(out, "flow eps   ");
+    flow_eps_add(test->inputs.flow_eps_ppb, test->result.flow_eps_error_ppb, out);
+    text_add_char(out, '\n');
+}
+
 static void show(const Test *test, Text *out) {
     char algorithm[UNITS_TEXT_MAX], bus[UNITS_TEXT_MAX];
     Timeline links = {.end_ps = test->result.time_ps};
     memcpy(links.links, test->result.links, sizeof links.links);
-    text_addf(out, "machine    %s, GPUs %u to %u of %u\n", test->inputs.topology_name,
-              test->first_gpu, test->first_gpu + test->ranks - 1,
-              fabric_live_gpu_count(&test->inputs.fabric));
+    uint32_t live = fabric_live_gpu_count(&test->inputs.fabric);
+    text_addf(out, "machine    %s, %sGPUs %u to %u of %u\n", test->inputs.topology_name,
+              live < test->inputs.fabric.gpu_count ? "live " : "", test->first_gpu,
+              test->first_gpu + test->ranks - 1, live);
     show_bytes(test, out);
     if (test->algorithm == ALGORITHM_HIERARCHICAL)
         text_addf(out, "nodes      %u of %u ranks\n", test->ranks / test->inner, test->inner);
@@ -347,6 +416,8 @@ static void show(const Test *test, Text *out) {
                   units_format_rate(bus_Bps(test), bus), test->total_B);
     if (test->network == NETWORK_PACKET)
         simulate_network_show(&test->inputs.fabric, &test->packet, &test->result, out);
+    else
+        show_eps(test, out);
     text_add(out, "\n");
     show_choice(test, out);
     output_links(&links, out);
@@ -400,7 +471,10 @@ static void write_json(const Test *test, Text *out) {
     jsonw_u64(&w, "calls", test->count);
     jsonw_i64(&w, "time_ps", test->result.time_ps);
     jsonw_i64(&w, "time_per_call_ps", time_per_call_ps(test));
-    if (test->built_ps > 0) jsonw_i64(&w, "time_as_built_ps", test->built_ps);
+    if (test->built_ps > 0) {
+        jsonw_i64(&w, "time_as_built_ps", test->built_ps);
+        jsonw_u64(&w, "ranks_as_built", test->built_ranks);
+    }
     jsonw_i64(&w, "time_lower_bound_ps", test->result.bound_ps);
     if (test->matrix.bytes == NULL) {
         jsonw_u64(&w, "algorithm_B_per_s", algorithm_Bps(test));
@@ -408,6 +482,8 @@ static void write_json(const Test *test, Text *out) {
     }
     if (test->network == NETWORK_PACKET)
         simulate_network_json(&test->inputs.fabric, &test->packet, &test->result, &w);
+    else
+        flow_eps_write(&w, test->inputs.flow_eps_ppb, test->result.flow_eps_error_ppb);
     jsonw_bool(&w, "folded", test->folded);
     jsonw_close_object(&w);
     jsonw_finish(&w);
@@ -416,6 +492,9 @@ static void write_json(const Test *test, Text *out) {
 static bool check_args(const CliArgs *args, Err *err) {
     if (args->operand_count > 0)
         return err_set(err, "simulate: expected a plan or --collective, found both");
+    if (cli_is_given(args, "mover"))
+        return err_set(err, "--mover: a collective says itself what moves its bytes, expected "
+                            "--transfers with it");
     bool has_size = cli_is_given(args, "size"), has_matrix = cli_is_given(args, "matrix");
     if (!cli_is_given(args, "topo") || (!has_size && !has_matrix))
         return err_set(err, "simulate --collective: expected --topo and --size or --matrix");

@@ -1,4 +1,4 @@
-// Collectives packet by packet, and all-to-alls from a matrix.
+// Collectives packet by packet, all-to-alls from a matrix, and any list of transfers.
 //
 // Invariant: the transfers of a step are those of the collective's step list, those of one pair
 // joined, and a step begins when all transfers of the one before are there.
@@ -11,6 +11,7 @@
 #include "model/base/mem.h"
 #include "model/base/num.h"
 #include "model/base/wide.h"
+#include "sim/commands/flow_eps.h"
 #include "sim/keymap.h"
 #include "sim/matrix.h"
 #include "sim/transfers.h"
@@ -44,6 +45,10 @@ bool simulate_network_options(const CliArgs *args, NetworkModel *out_model, Pack
     if (!parse_size(args, "mtu", PACKET_MTU_MAX_B, &mtu, err) ||
         !parse_size(args, "buffer", UINT64_MAX, &out->buffer_B, err))
         return false;
+    uint32_t eps_ppb;
+    if (!flow_eps_read(args, &eps_ppb, err)) return false;
+    if (eps_ppb > 0)
+        return err_set(err, "--flow-eps: packets are exact, expected --network flow with it");
     out->mtu_B = (uint32_t)mtu;
     out->policy = (RoutePolicy)cli_choice(args, "route");
     out->seed = cli_count(args, "seed");
@@ -122,13 +127,18 @@ static void free_sum(Sum *sum) {
     keymap_free(&sum->by_link);
 }
 
+// `out_finish` may be NULL.
 static bool run_packets(Sum *sum, const NetTransfer *list, uint32_t count, uint32_t times,
-                        const PacketOptions *options, Err *err) {
+                        const PacketOptions *options, Time **out_finish, Err *err) {
     TransfersResult step = {0};
     PacketReport report = {0};
     if (count == 0) return true;
     bool done = packet_run(sum->fabric, list, count, options, &step, &report, err) &&
                 add_step(sum, &step, &report, times, err);
+    if (done && out_finish != NULL) {
+        *out_finish = step.finish;
+        step.finish = NULL;
+    }
     transfers_result_free(&step);
     packet_report_free(&report);
     return done;
@@ -171,11 +181,11 @@ static void add_rank(StepList *step, const NetworkRanks *ranks, CollectiveShape 
         Transfer transfer = collective_transfer(shape, number, from, i);
         if (transfer.to == from) continue;
         uint32_t gpu = gpu_of(ranks, transfer.to), at = step->position[transfer.to];
-        bool is_known = at >= first && at < step->count && step->list[at].to_gpu == gpu;
+        bool is_known = at >= first && at < step->count && step->list[at].to == gpu;
         if (!is_known) {
             at = step->position[transfer.to] = step->count++;
             step->list = mem_grow(step->list, &step->capacity, step->count, sizeof *step->list);
-            step->list[at] = (NetTransfer){.from_gpu = gpu_of(ranks, from), .to_gpu = gpu};
+            step->list[at] = (NetTransfer){.from = gpu_of(ranks, from), .to = gpu};
         }
         step->list[at].bytes =
             wide_add_saturate(step->list[at].bytes, transfer_bytes(shape, bytes, &transfer));
@@ -196,7 +206,7 @@ static bool run_steps(Sum *sum, StepList *step, const NetworkRanks *ranks, Colle
         step->count = 0;
         for (uint32_t from = 0; from < shape.n && step->count <= TRANSFERS_MAX; from++)
             add_rank(step, ranks, shape, bytes, number, from); // packet_run refuses more
-        if (!run_packets(sum, step->list, step->count, repeat, options, err)) return false;
+        if (!run_packets(sum, step->list, step->count, repeat, options, NULL, err)) return false;
     }
     return true;
 }
@@ -259,41 +269,64 @@ static NetTransfer *list_matrix(const NetworkRanks *ranks, const NetworkMatrix *
 }
 
 static bool run_flows(const Fabric *fabric, const NetTransfer *list, uint32_t count,
-                      const Calib *calib, NetworkResult *out, Err *err) {
+                      const TransfersOptions *options, Time **out_finish, NetworkResult *out,
+                      Err *err) {
     TransfersResult result = {0};
-    TransfersOptions options = {.calib = calib};
-    if (!transfers_run(fabric, list, count, &options, &result, err)) return false;
-    *out = (NetworkResult){.bound_ps = result.bound_ps, .fullest = FABRIC_NONE};
+    if (!transfers_run(fabric, list, count, options, &result, err)) return false;
+    *out = (NetworkResult){.time_ps = result.end_ps,
+                           .bound_ps = result.bound_ps,
+                           .fullest = FABRIC_NONE,
+                           .flow_eps_error_ppb = result.eps_error_ppb};
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) out->links[c] = result.links[c];
-    out->time_ps = result.end_ps;
-    Time fixed = num_round(calib->values[CALIB_COLLECTIVE].value * (double)PS_PER_SECOND);
+    if (out_finish != NULL) {
+        *out_finish = result.finish;
+        result.finish = NULL;
+    }
     transfers_result_free(&result);
-    return add_time(&out->time_ps, fixed, 1, err);
+    return true;
+}
+
+bool simulate_network_list(const Fabric *fabric, const NetTransfer *list, uint32_t count,
+                           NetworkModel model, const TransfersOptions *flow,
+                           const PacketOptions *packet, Time **out_finish, NetworkResult *out,
+                           Err *err) {
+    Sum sum = {.fabric = fabric};
+    if (model == NETWORK_FLOW) return run_flows(fabric, list, count, flow, out_finish, out, err);
+    bool done = run_packets(&sum, list, count, 1, packet, out_finish, err);
+    if (done) finish_sum(&sum, out);
+    free_sum(&sum);
+    return done;
+}
+
+// A call of a collective costs a fixed time in the flow model.
+static bool add_call(const TransfersOptions *flow, Time *time_ps, Err *err) {
+    double fixed_s = flow->calib->values[CALIB_COLLECTIVE].value;
+    return add_time(time_ps, num_round(fixed_s * (double)PS_PER_SECOND), 1, err);
 }
 
 bool simulate_network_matrix(const NetworkRanks *ranks, const NetworkMatrix *matrix,
-                             NetworkModel model, const Calib *calib, const PacketOptions *options,
-                             NetworkResult *out, Err *err) {
+                             NetworkModel model, const TransfersOptions *flow,
+                             const PacketOptions *packet, NetworkResult *out, Err *err) {
     uint32_t count;
     assert(matrix->ranks == ranks->count);
     NetTransfer *list = list_matrix(ranks, matrix, &count);
-    Sum sum = {.fabric = ranks->fabric};
-    bool done = model == NETWORK_FLOW ? run_flows(ranks->fabric, list, count, calib, out, err)
-                                      : run_packets(&sum, list, count, 1, options, err);
-    if (done && model == NETWORK_PACKET) finish_sum(&sum, out);
-    free_sum(&sum);
+    bool done =
+        simulate_network_list(ranks->fabric, list, count, model, flow, packet, NULL, out, err) &&
+        (model == NETWORK_PACKET || add_call(flow, &out->time_ps, err));
     mem_free(list);
     return done;
 }
 
 bool simulate_network_repeat(NetworkResult *result, uint64_t count, Err *err) {
     NetworkResult one = *result;
+    bool fits = wide_mul_u64(one.packets, count, &result->packets);
     result->time_ps = result->bound_ps = result->blocked_ps = 0;
-    for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) {
-        result->links[c].bytes = wide_mul_saturate(one.links[c].bytes, count);
-        result->links[c].busiest_B = wide_mul_saturate(one.links[c].busiest_B, count);
-    }
-    result->packets = wide_mul_saturate(one.packets, count);
+    for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++)
+        fits = fits && wide_mul_u64(one.links[c].bytes, count, &result->links[c].bytes) &&
+               wide_mul_u64(one.links[c].busiest_B, count, &result->links[c].busiest_B);
+    if (!fits)
+        return err_set(err, "%" PRIu64 " calls move more than the 2^64 B that can be counted",
+                       count);
     return add_time(&result->time_ps, one.time_ps, count, err) &&
            add_time(&result->bound_ps, one.bound_ps, count, err) &&
            add_time(&result->blocked_ps, one.blocked_ps, count, err);

@@ -1,5 +1,5 @@
-// What simulate --collective can do besides a schedule: packets in place of flows, and a matrix of
-// bytes in place of a size.
+// What simulate --collective and --transfers share: the two models of the network on lists of
+// transfers, collectives packet by packet, and a matrix of bytes in place of a size.
 #ifndef SIM_COMMANDS_SIMULATE_NETWORK_H
 #define SIM_COMMANDS_SIMULATE_NETWORK_H
 
@@ -10,11 +10,11 @@
 #include "model/base/err.h"
 #include "model/base/jsonw.h"
 #include "model/base/text.h"
-#include "model/cost/calib.h"
 #include "model/machine/fabric.h"
 #include "model/plan/collective.h"
 #include "model/report/timeline.h"
 #include "sim/packet.h"
+#include "sim/transfers.h"
 
 typedef enum NetworkModel { NETWORK_FLOW, NETWORK_PACKET } NetworkModel;
 
@@ -31,6 +31,7 @@ typedef struct NetworkResult {
     uint64_t fullest_B, buffer_B;      // the fullest buffer of all: its peak and its size
     LinkId fullest;                    // the link before it
     Time blocked_ps;                   // the longest that one link stood for want of room
+    uint64_t flow_eps_error_ppb;       // of flows: what --flow-eps moved an end by, at most
 } NetworkResult;
 
 // Bytes from rank i to rank j at [i * ranks + j].
@@ -50,10 +51,16 @@ bool simulate_network_collective(const NetworkRanks *ranks, CollectiveShape shap
                                  const PacketOptions *options, NetworkResult *out, Err *err);
 
 bool simulate_network_read_matrix(const char *path, uint32_t ranks, NetworkMatrix *out, Err *err);
-// All at once. `calib` is for the flow model alone.
+// All at once. `flow` is for the flow model, and has constants; `packet` for the other one.
 bool simulate_network_matrix(const NetworkRanks *ranks, const NetworkMatrix *matrix,
-                             NetworkModel model, const Calib *calib, const PacketOptions *options,
-                             NetworkResult *out, Err *err);
+                             NetworkModel model, const TransfersOptions *flow,
+                             const PacketOptions *packet, NetworkResult *out, Err *err);
+
+// A list that transfers_check accepts. *out_finish (heap, see TransfersResult) may be NULL.
+bool simulate_network_list(const Fabric *fabric, const NetTransfer *list, uint32_t count,
+                           NetworkModel model, const TransfersOptions *flow,
+                           const PacketOptions *packet, Time **out_finish, NetworkResult *out,
+                           Err *err);
 
 // Result of `count` such runs in a row; false when the time cannot be held.
 bool simulate_network_repeat(NetworkResult *result, uint64_t count, Err *err);

@@ -14,6 +14,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/wide.h"
+#include "sim/fold_memory.h"
 #include "sim/keymap.h"
 
 #define IMPOSSIBLE (-1)
@@ -22,6 +23,7 @@ struct Chooser {
     Fabric fabric; // a view
     const PriceModel *model;
     ChooseEffort effort;
+    FoldMemory *routes;
     Arena arena; // reasons
     Choice *choices;
     uint32_t count, capacity;
@@ -33,11 +35,13 @@ Chooser *choose_open(const Fabric *fabric, const PriceModel *model, ChooseEffort
     *chooser = (Chooser){.fabric = effort == CHOOSE_ALL ? *fabric : fabric_as_built(fabric),
                          .model = model,
                          .effort = effort};
+    chooser->routes = fold_memory_open(&chooser->fabric);
     return chooser;
 }
 
 void choose_close(Chooser *chooser) {
     if (chooser == NULL) return;
+    fold_memory_close(chooser->routes);
     arena_free(&chooser->arena);
     mem_free(chooser->choices);
     keymap_free(&chooser->by_case);
@@ -102,6 +106,7 @@ static void simulate(Chooser *chooser, const ChooseCase *given, ChooseTime *way)
     StepShape shape = step_shape_decode(1, 1);
     Load load = load_uniform();
     SimOptions options = {.form = chooser->effort == CHOOSE_ALL ? SIM_AUTO : SIM_FOLDED,
+                          .routes = chooser->routes,
                           .first_gpu = given->first_gpu};
     build(given, way, &schedule);
     if (sim_run(&chooser->fabric, chooser->model, &schedule, &shape, &load, &options, &timeline,
@@ -169,7 +174,7 @@ static Choice simulate_all(Chooser *chooser, const ChooseCase *given) {
 static Digest case_key(const ChooseCase *given) {
     const GroupFamily *family = &given->family;
     Digest key = hash_u64(HASH_START, (uint64_t)given->kind << 32 | given->split);
-    key = hash_u64(hash_u64(key, given->bytes), family->first);
+    key = hash_u64(hash_u64(key, given->bytes), given->first_gpu);
     key = hash_u64(key, (uint64_t)family->size << 32 | family->stride);
     key = hash_u64(key, (uint64_t)family->count << 32 | family->period);
     key = hash_u64(key, (uint64_t)family->per_period << 32 | given->spread.experts);
@@ -177,13 +182,14 @@ static Digest case_key(const ChooseCase *given) {
     return hash_u64(key, given->spread.top_groups);
 }
 
-// The first of the places that are alike.
+// With its ranks counted from 0, because each rank of a schedule has a role, and at the first of
+// the places that are alike; places on the machine as it is may differ by their faults.
 static ChooseCase moved_to_front(const Chooser *chooser, const ChooseCase *given) {
     ChooseCase moved = *given;
     uint32_t block = block_size(&chooser->fabric);
-    moved.family.first += given->first_gpu;
-    moved.first_gpu = 0;
-    if (block > 0) moved.family.first %= block;
+    moved.first_gpu += given->family.first;
+    moved.family.first = 0;
+    if (block > 0 && chooser->effort == CHOOSE_REGULAR) moved.first_gpu %= block;
     return moved;
 }
 
@@ -202,12 +208,13 @@ const Choice *choose_times(Chooser *chooser, const ChooseCase *given) {
 
 // ---- A schedule
 
-static NodeSpread spread_of(const Arch *arch, const Comm *comm) {
+// Of the experts: which replica of one a token goes to makes no difference.
+static NodeSpread spread_of(const Arch *arch, const Pool *pool, const Comm *comm) {
     NodeSpread spread = {0};
     if (comm->split == SPLIT_EVEN) return spread;
     for (uint32_t i = 0; i < arch->kind_count; i++) {
         const MlpSpec *mlp = &arch->mlps[arch->kinds[i].mlp];
-        if (mlp->experts == comm->experts_total)
+        if (mlp->experts > 0 && pool_slots(pool, mlp->experts) == comm->experts_total)
             spread = (NodeSpread){.experts = mlp->experts,
                                   .top_k = mlp->top_k,
                                   .groups = mlp->groups,
@@ -246,7 +253,7 @@ static void log_choice(ChooseLog *log, const Op *op, const ChooseCase *given,
     log->rows[log->count++] = row;
 }
 
-void choose_schedule(Chooser *chooser, const Arch *arch, uint32_t first_gpu, const StepShape *shape,
+void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                      Schedule *schedule, ChooseLog *log) {
     uint32_t chosen = 0;
     for (OpId id = 0; id < schedule->op_count; id++) {
@@ -256,8 +263,8 @@ void choose_schedule(Chooser *chooser, const Arch *arch, uint32_t first_gpu, con
                             .split = op->comm.split,
                             .bytes = extent_value(&op->comm.bytes, shape),
                             .family = schedule->groups[op->comm.group],
-                            .first_gpu = first_gpu,
-                            .spread = spread_of(arch, &op->comm)};
+                            .first_gpu = pool->first_gpu,
+                            .spread = spread_of(arch, pool, &op->comm)};
         op->comm.algorithm = ALGORITHM_DIRECT;
         chosen++;
         if (given.family.size <= 1) continue;

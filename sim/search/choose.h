@@ -9,6 +9,7 @@
 #include "model/base/err.h"
 #include "model/moe/arch.h"
 #include "model/plan/node_spread.h"
+#include "model/plan/pool.h"
 #include "model/plan/schedule.h"
 #include "sim/sim.h"
 
@@ -71,9 +72,9 @@ typedef struct ChooseLog {
 } ChooseLog;
 void choose_log_free(ChooseLog *log);
 
-// Replaces AUTO in all operations of a schedule, for the sizes of `shape`, and finishes it again.
-// What cannot be simulated alone becomes DIRECT. Adds to `log` unless it is NULL.
-void choose_schedule(Chooser *chooser, const Arch *arch, uint32_t first_gpu, const StepShape *shape,
+// Replaces AUTO in all operations of a pool's schedule, for the sizes of `shape`, and finishes it
+// again. What cannot be simulated alone becomes DIRECT. Adds to `log` unless it is NULL.
+void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                      Schedule *schedule, ChooseLog *log);
 
 #endif

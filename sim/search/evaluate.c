@@ -11,14 +11,23 @@
 //
 // Decode. The micro-batches go round a few times; the last round is the steady one.
 //
+// Load. Experts lie where the pool puts them; a load whose layers differ is simulated layer by
+// layer (schedule_unroll.h), or with few classes of ranks and the mean of the layers
+// (load_classes.h).
+//
 // Invariants: parts add up to the time that they explain; a bound never exceeds its time; the
 // result depends on the inputs alone.
 #include "sim/search/evaluate.h"
+
+#include <assert.h>
 
 #include "model/base/num.h"
 #include "model/base/wide.h"
 #include "model/plan/load_classes.h"
 #include "model/plan/lower.h"
+#include "model/plan/placed.h"
+#include "model/plan/schedule_unroll.h"
+#include "sim/search/evaluate_memory.h"
 
 #define SAMPLES 4     // full chunks simulated at most: ends and thirds; the rest is interpolated
 #define PS      1e-12 // seconds in a picosecond
@@ -41,8 +50,9 @@ typedef struct PromptTime {
 typedef struct Run {
     const EvaluateInput *input;
     const Pool *pool;
-    Evaluation *evaluation; // collects events, digests and kept phases
-    Chooser *chooser;
+    EvaluateMemory *memory;
+    EvaluatedPhase phase;   // at hand
+    Evaluation *evaluation; // figures of that phase
     Load load;
     Schedule schedule; // of the phase at hand
     bool is_chosen;    // its algorithms
@@ -58,14 +68,15 @@ static double larger(double a, double b) {
 // ---- One step
 
 // Work of one pass of a member by its longest stream: nothing on a stream runs beside itself.
-static double member_bound(const Timeline *timeline, const Schedule *schedule, uint32_t member,
-                           const Role *role) {
+static double member_bound(const Timeline *timeline, const Schedule *schedule, uint32_t member) {
+    RoleId id = timeline_role(timeline, member);
     double sum[SCHEDULE_STREAMS_MAX] = {0}, longest = 0;
     const OpTotal *totals = &timeline->totals[(size_t)member * timeline->op_count];
     for (OpId op = 0; op < timeline->op_count; op++)
-        sum[schedule->ops[op].stream] += (double)totals[op].bound_ps;
+        if (schedule_op_role(schedule, op) == id)
+            sum[schedule->ops[op].stream] += (double)totals[op].bound_ps;
     for (uint32_t i = 0; i < schedule->stream_count; i++) longest = larger(longest, sum[i]);
-    return longest / role->passes;
+    return longest / schedule->roles[id].passes;
 }
 
 // A step passes all stages, and no two micro-batches are in one stage at the same time.
@@ -78,7 +89,7 @@ static void bound_step(const Run *run, const Timeline *timeline, StepTime *step)
             RoleId id = timeline_role(timeline, member);
             const Role *role = &run->schedule.roles[id];
             if (role->ranks.first / stage_ranks % run->pool->pp != stage) continue;
-            longest = larger(longest, member_bound(timeline, &run->schedule, member, role));
+            longest = larger(longest, member_bound(timeline, &run->schedule, member));
         }
         sum += longest;
         slowest = larger(slowest, longest);
@@ -116,9 +127,12 @@ static void read_step(const Run *run, const Timeline *timeline, StepTime *step) 
 static void add_overlap(Run *run, const Timeline *timeline) {
     for (uint32_t member = 0; member < timeline->member_count; member++) {
         double ranks = timeline->members[member].ranks;
+        RoleId role = timeline_role(timeline, member);
         for (OpId op = 0; op < timeline->op_count; op++) {
             const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
-            if (!schedule_op_is_comm(run->schedule.ops[op].kind)) continue;
+            if (schedule_op_role(&run->schedule, op) != role ||
+                !schedule_op_is_comm(run->schedule.ops[op].kind))
+                continue;
             run->transfer += ranks * (double)total->transfer_ps;
             run->exposed += ranks * (double)total->exposed_ps;
         }
@@ -129,8 +143,7 @@ static void add_overlap(Run *run, const Timeline *timeline) {
 static void choose_algorithms(Run *run, const StepShape *shape) {
     ChooseLog *log = run->input->keep_phases ? &run->choices : NULL;
     if (run->is_chosen) return;
-    choose_schedule(run->chooser, run->input->arch, run->pool->first_gpu, shape, &run->schedule,
-                    log);
+    choose_schedule(run->memory->chooser, run->input->arch, run->pool, shape, &run->schedule, log);
     run->is_chosen = true;
 }
 
@@ -139,8 +152,10 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
                           Err *err) {
     const EvaluateInput *input = run->input;
     SimOptions options = {.form = input->form,
+                          .routes = run->memory->routes,
                           .first_gpu = run->pool->first_gpu,
-                          .keep_spans = keep != NULL && input->keep_spans};
+                          .keep_spans = keep != NULL && input->keep_spans,
+                          .flow_eps_ppb = input->flow_eps_ppb};
     Timeline timeline = {0};
     choose_algorithms(run, shape);
     bool done = sim_run(input->fabric, input->model, &run->schedule, shape, &run->load, &options,
@@ -149,7 +164,10 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
     read_step(run, &timeline, step);
     add_overlap(run, &timeline);
     run->evaluation->events += timeline.events;
-    run->evaluation->timelines = hash_u64(run->evaluation->timelines, timeline_digest(&timeline));
+    if (timeline.flow_eps_error_ppb > run->evaluation->flow_eps_error_ppb)
+        run->evaluation->flow_eps_error_ppb = timeline.flow_eps_error_ppb;
+    assert(run->phase.run_count < EVALUATE_RUNS_MAX);
+    run->phase.runs[run->phase.run_count++] = timeline_digest(&timeline);
     if (keep != NULL) {
         keep->shape = *shape;
         keep->timeline = timeline;
@@ -157,6 +175,52 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
         timeline_free(&timeline);
     }
     return true;
+}
+
+// ---- Load
+
+uint32_t evaluate_nodes(const Fabric *fabric, const Pool *pool) {
+    GroupFamily family = {.size = pool->ep,
+                          .stride = pool->moe_tp,
+                          .count = pool->moe_tp,
+                          .period = pool_stage_ranks(pool),
+                          .per_period = pool->moe_tp};
+    uint32_t inner = choose_inner(fabric, &family, pool->first_gpu);
+    return inner > 1 ? pool->ep / inner : 1;
+}
+
+// The load as it is simulated, on the pool's slots: as it is, or with its ranks in classes.
+static bool open_load(const EvaluateInput *input, const Pool *pool, Evaluation *evaluation,
+                      Load *out, Err *err) {
+    Placed placed;
+    PlacedSpec spec = {.load = input->load,
+                       .expected = input->expected,
+                       .nodes = evaluate_nodes(input->fabric, pool)};
+    if (!placed_load(pool, input->arch, &spec, &placed, err)) return false;
+    evaluation->balance_in_order = placed.balance_in_order;
+    evaluation->balance = placed.balance;
+    *out = placed.load;
+    if (input->load_classes == 0 || pool->ep == 1 || out->kind == LOAD_UNIFORM) return true;
+    Arena scratch = {0};
+    double error; // of the hottest rank: rounding alone
+    LoadClasses classes = {.ranks = pool->ep, .classes = input->load_classes};
+    classes.alike = load_classes_alike(pool, input->arch, placed.load.layers, &scratch);
+    bool done = load_classes_reduce(&placed.load, &classes, out, &error, err);
+    arena_free(&scratch);
+    load_free(&placed.load);
+    if (!done) *out = (Load){0};
+    return done;
+}
+
+// Lowers the plan for a phase, with an operation for each layer where layers are simulated apart.
+static bool lower_phase(Run *run, const Plan *plan, Phase phase, uint32_t steps, Err *err) {
+    lower_plan(plan, 0, run->input->arch, phase, steps, &run->schedule);
+    if (run->input->load_classes > 0 || run->load.layers <= 1) return true;
+    Schedule blocks = run->schedule;
+    run->schedule = (Schedule){0};
+    bool done = schedule_unroll_layers(&blocks, &run->schedule, err);
+    schedule_free(&blocks);
+    return done;
 }
 
 // ---- Prefill
@@ -247,8 +311,8 @@ static bool run_refill(Run *run, const PromptTime *prompt, uint64_t sequences, E
 static bool evaluate_prefill(Run *run, const Plan *plan, uint64_t sequences, Err *err) {
     // a second pass shows the distance between passes when there is more than one stage
     run->lag = 1;
-    lower_plan(plan, 0, run->input->arch, PHASE_PREFILL, run->pool->pp > 1 ? 2 : 1, &run->schedule);
     PromptTime prompt = {0};
+    if (!lower_phase(run, plan, PHASE_PREFILL, run->pool->pp > 1 ? 2 : 1, err)) return false;
     if (!run_prompt(run, &prompt, err) || !run_refill(run, &prompt, sequences, err)) return false;
     run->evaluation->ttft_ps = num_round(prompt.intervals + prompt.overhang);
     run->evaluation->ttft_bound_ps = num_round(prompt.interval_bounds + prompt.overhang_bound);
@@ -262,7 +326,7 @@ static bool evaluate_decode(Run *run, const Plan *plan, uint64_t sequences, Err 
     Evaluation *out = run->evaluation;
     // one round fills the pipeline; with several stages one more settles it
     run->lag = run->pool->micro_batches;
-    lower_plan(plan, 0, run->input->arch, PHASE_DECODE, run->pool->pp > 1 ? 3 : 2, &run->schedule);
+    if (!lower_phase(run, plan, PHASE_DECODE, run->pool->pp > 1 ? 3 : 2, err)) return false;
     StepShape shape = step_shape_decode(sequences, scenario->isl + scenario->osl / 2);
     StepTime step;
     EvaluatePhase *keep = run->input->keep_phases ? &out->decode_phase : NULL;
@@ -326,38 +390,76 @@ static double overlap_of(const Run *run) {
     return run->transfer > 0 ? 1 - run->exposed / run->transfer : 0;
 }
 
-// The load as it is simulated: borrowed, or with its ranks in classes.
-static bool open_load(const EvaluateInput *input, const Pool *pool, Load *out, Err *err) {
-    double error; // of the hottest rank: rounding alone
-    *out = load_uniform();
-    if (input->load == NULL || input->load->kind == LOAD_UNIFORM) return true;
-    *out = *input->load;
-    out->arena = (Arena){0};
-    if (input->load_classes == 0 || pool->ep == 1) return true;
-    return load_classes_reduce(input->load, pool->ep, input->load_classes, out, &error, err);
+static bool simulate_phase(Run *run, const Plan *plan, Phase phase, uint64_t sequences, Err *err) {
+    bool done = false;
+    switch (phase) {
+    case PHASE_PREFILL:
+        done = evaluate_prefill(run, plan, sequences * run->pool->micro_batches, err);
+        run->evaluation->prefill_overlap = overlap_of(run);
+        end_phase(run, &run->evaluation->prefill_phase);
+        break;
+    case PHASE_DECODE:
+        done = evaluate_decode(run, plan, sequences, err);
+        run->evaluation->decode_overlap = overlap_of(run);
+        end_phase(run, &run->evaluation->decode_phase);
+        break;
+    }
+    return done;
+}
+
+// Sums of two phases, each of which leaves at 0 what the other sets.
+static void add_phase(const EvaluatedPhase *phase, Evaluation *sum) {
+    const Evaluation *more = &phase->figures;
+    sum->ttft_ps += more->ttft_ps;
+    sum->ttft_bound_ps += more->ttft_bound_ps;
+    sum->tpot_ps += more->tpot_ps;
+    sum->tpot_bound_ps += more->tpot_bound_ps;
+    sum->prefill_ps += more->prefill_ps;
+    sum->prefill_overlap += more->prefill_overlap;
+    sum->decode_overlap += more->decode_overlap;
+    add_parts(&sum->prefill, 1, &more->prefill);
+    add_parts(&sum->decode, 1, &more->decode);
+    sum->events += more->events;
+    if (more->flow_eps_error_ppb > sum->flow_eps_error_ppb)
+        sum->flow_eps_error_ppb = more->flow_eps_error_ppb;
+    for (uint32_t i = 0; i < phase->run_count; i++)
+        sum->timelines = hash_u64(sum->timelines, phase->runs[i]);
+}
+
+// Simulates a phase unless it is remembered, and adds it to *sum. What is kept of it is not shared.
+static bool evaluate_phase(Run *run, const Plan *plan, Phase phase, uint64_t sequences,
+                           Evaluation *sum, Err *err) {
+    bool is_shared = !run->input->keep_phases;
+    const EvaluatedPhase *known =
+        is_shared ? evaluate_memory_find(run->memory, plan, phase, sequences) : NULL;
+    if (known == NULL) {
+        run->phase = (EvaluatedPhase){0};
+        run->evaluation = &run->phase.figures;
+        run->phase.is_done = simulate_phase(run, plan, phase, sequences, &run->phase.reason);
+        if (is_shared) evaluate_memory_keep(run->memory, plan, phase, sequences, &run->phase);
+        known = &run->phase;
+    }
+    if (!is_shared && phase == PHASE_PREFILL) sum->prefill_phase = known->figures.prefill_phase;
+    if (!is_shared && phase == PHASE_DECODE) sum->decode_phase = known->figures.decode_phase;
+    if (!known->is_done) {
+        *err = known->reason;
+        return false;
+    }
+    add_phase(known, sum);
+    return true;
 }
 
 bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
                    Evaluation *out, Err *err) {
     Evaluation evaluation = {.timelines = HASH_START};
     const Pool *pool = &plan->pools[0];
-    Chooser *own =
-        input->chooser == NULL ? choose_open(input->fabric, input->model, CHOOSE_REGULAR) : NULL;
-    Run run = {.input = input,
-               .pool = pool,
-               .evaluation = &evaluation,
-               .chooser = own != NULL ? own : input->chooser};
-    bool done = open_load(input, pool, &run.load, err) &&
-                evaluate_prefill(&run, plan, sequences * pool->micro_batches, err);
-    evaluation.prefill_overlap = overlap_of(&run);
-    end_phase(&run, &evaluation.prefill_phase);
-    if (done) {
-        done = evaluate_decode(&run, plan, sequences, err);
-        evaluation.decode_overlap = overlap_of(&run);
-        end_phase(&run, &evaluation.decode_phase);
-    }
+    EvaluateMemory *own = input->memory == NULL ? evaluate_memory_open(input) : NULL;
+    Run run = {.input = input, .pool = pool, .memory = own != NULL ? own : input->memory};
+    bool done = open_load(input, pool, &evaluation, &run.load, err) &&
+                evaluate_phase(&run, plan, PHASE_PREFILL, sequences, &evaluation, err) &&
+                evaluate_phase(&run, plan, PHASE_DECODE, sequences, &evaluation, err);
     load_free(&run.load);
-    choose_close(own);
+    evaluate_memory_close(own);
     if (!done) {
         evaluate_free(&evaluation);
         return false;
@@ -417,6 +519,11 @@ const char *evaluate_part_name(uint32_t part) {
         [CALIB_NET_STEP] = "network step overhead",
         [CALIB_COLLECTIVE] = "collective overhead",
         [CALIB_STEP_OVERHEAD] = "engine overhead",
+        [CALIB_TIER_COLLISIONS] = "network collisions",
+        [CALIB_TIER_BUFFERS] = "network buffers",
+        [CALIB_TIER_PACKETS] = "network stages",
+        [CALIB_NVLINK_COPY] = "nvlink copies",
+        [CALIB_IN_SWITCH] = "nvlink in the switch",
         [EVALUATE_WAIT] = "waiting",
         [EVALUATE_LATENCY] = "wire latency",
     };

@@ -55,10 +55,12 @@ typedef struct Evaluation {
     double prefill_overlap, decode_overlap; // of the time in which communication moves, over all
                                             // ranks, the part that lies beside computing; 0: none
     uint32_t bottleneck;                    // part with the largest share of the cycle
-    Provenance confidence;       // weakest among the constants that carry time in the cycle
-    uint64_t events;             // of the simulator, all runs together
-    Digest timelines;            // of all runs, in order
-    EvaluatePhase prefill_phase; // when kept: the last full chunk of the prompt
+    Provenance confidence;            // weakest among the constants that carry time in the cycle
+    uint64_t events;                  // of the simulator, all runs together
+    uint64_t flow_eps_error_ppb;      // the largest of all runs
+    double balance_in_order, balance; // of the load over EP positions, see Placed
+    Digest timelines;                 // of all runs, in order
+    EvaluatePhase prefill_phase;      // when kept: the last full chunk of the prompt
     EvaluatePhase decode_phase;
 } Evaluation;
 
@@ -69,15 +71,26 @@ typedef struct EvaluateInput {
     const Scenario *scenario;
     SimForm form;
     const Load *load;      // of experts; NULL: uniform
-    uint32_t load_classes; // different ranks, as load_classes_reduce makes them; 0: as they are
-    Chooser *chooser;      // remembers algorithms from plan to plan; NULL: each plan has its own
+    const Load *expected;  // for which EPLB placed the experts; NULL: the load
+    uint32_t load_classes; // different ranks, as load_classes_reduce makes them, the layers of a
+                           // block as one; 0: as they are, and an operation for each layer
+    struct EvaluateMemory *memory; // what plans of this input share; NULL: each plan is on its own
     bool keep_phases, keep_spans;
+    uint32_t flow_eps_ppb; // of SimOptions; algorithms are chosen by exact times
 } EvaluateInput;
+
+// Remembers from plan to plan what is simulated alike for several: same figures, less time.
+typedef struct EvaluateMemory EvaluateMemory;
+EvaluateMemory *evaluate_memory_open(const EvaluateInput *input); // borrows machine and model
+void evaluate_memory_close(EvaluateMemory *memory);               // NULL is allowed
 
 // `sequences` per attention-DP rank and micro-batch. *out is freed by evaluate_free.
 bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
                    Evaluation *out, Err *err);
 void evaluate_free(Evaluation *evaluation);
+
+// Scale-up domains (else nodes) that an EP group lies on, 1 when it lies unevenly.
+uint32_t evaluate_nodes(const Fabric *fabric, const Pool *pool);
 
 // Factors of one draw of all constants, the same for every plan; waiting and latency keep 1.
 void evaluate_draw(const Calib *calib, uint64_t seed, uint32_t draw, EvaluateParts *factors);

@@ -102,7 +102,7 @@ static void add_row(Ranking *ranking, const Candidate *candidate, const Evaluati
 static void simulate_all(const EvaluateInput *given, Ranking *ranking, double *figures) {
     Progress progress;
     EvaluateInput remembering = *given, *input = &remembering;
-    input->chooser = choose_open(given->fabric, given->model, CHOOSE_REGULAR);
+    input->memory = evaluate_memory_open(given);
     progress_start(&progress, "simulating plans", ranking->space.candidate_count);
     for (uint32_t i = 0; i < ranking->space.candidate_count; i++) {
         Candidate candidate = ranking->space.candidates[i];
@@ -121,7 +121,7 @@ static void simulate_all(const EvaluateInput *given, Ranking *ranking, double *f
         progress_step(&progress, i + 1);
     }
     progress_end(&progress);
-    choose_close(input->chooser);
+    evaluate_memory_close(input->memory);
 }
 
 static double median(double *figures, uint32_t count) {
@@ -162,9 +162,9 @@ static void find_ties(const Calib *calib, Ranking *ranking) {
     mem_free(ratios);
 }
 
-bool rank_plans(const EvaluateInput *input, Ranking *out, Err *err) {
+bool rank_plans(const EvaluateInput *input, const SpaceExperts *experts, Ranking *out, Err *err) {
     Ranking ranking = {0};
-    if (!space_build(input->fabric, input->arch, input->scenario, &ranking.space, err))
+    if (!space_build(input->fabric, input->arch, input->scenario, experts, &ranking.space, err))
         return false;
     double *figures = mem_alloc(ranking.space.candidate_count, sizeof *figures);
     simulate_all(input, &ranking, figures);

@@ -28,9 +28,9 @@ typedef struct Ranking {
     Space space;                 // with the ledger, limits included
 } Ranking;
 
-// Simulates every candidate. Plans that miss a limit, and plans that cannot be simulated, go to the
-// ledger.
-bool rank_plans(const EvaluateInput *input, Ranking *out, Err *err);
+// Simulates every candidate, all with experts placed in the same way. Plans that miss a limit, and
+// plans that cannot be simulated, go to the ledger.
+bool rank_plans(const EvaluateInput *input, const SpaceExperts *experts, Ranking *out, Err *err);
 void rank_free(Ranking *ranking);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/wide.h"
+#include "model/machine/fabric_fault.h"
 #include "model/plan/plan_legal.h"
 #include "sim/search/space_fit.h"
 #include "sim/search/space_place.h"
@@ -84,9 +85,11 @@ typedef struct Search {
     const Fabric *fabric;
     const Arch *arch;
     const Scenario *scenario;
+    SpaceExperts experts;
     const Device *device; // of the GPU with the least memory
     uint32_t *divisors;   // how many each number up to the GPU count has
     Space *space;
+    FitMemory fits;
 } Search;
 
 uint64_t space_sequences(const Pool *pool, uint64_t concurrency) {
@@ -150,7 +153,8 @@ static bool consider(Search *search, const Plan *plan) {
     FitInput input = {.arch = search->arch,
                       .device = search->device,
                       .scenario = search->scenario,
-                      .sequences = space_sequences(pool, search->scenario->concurrency)};
+                      .sequences = space_sequences(pool, search->scenario->concurrency),
+                      .memory = &search->fits};
     search->space->considered++;
     bool good = keep_legal(search, plan) &&
                 keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
@@ -227,6 +231,7 @@ static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t d
                .kv_format = search->scenario->kv_format,
                .activation_format = search->arch->dtype,
                .dispatch_format = dispatch_format(search->arch)};
+    plan.pools[0].first_gpu = fabric_fault_start(search->fabric, pool_ranks(&plan.pools[0]));
     return plan;
 }
 
@@ -251,6 +256,8 @@ static void consider_experts(Search *search, Plan *plan) {
         if (ranks % ep != 0) continue;
         pool->ep = ep;
         pool->moe_tp = ranks / ep;
+        pool->expert_placement = ep > 1 ? search->experts.placement : EXPERT_PLACEMENT_LINEAR;
+        pool->redundant_experts = ep > 1 ? search->experts.redundant : 0;
         consider_comms(search, plan);
     }
 }
@@ -297,10 +304,11 @@ static bool is_depth(const Arch *arch, uint32_t pp) {
     return space_place_is_power_of_two(pp) || pp <= arch->layers;
 }
 
-bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,
-                 Err *err) {
+bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+                 const SpaceExperts *experts, Space *out, Err *err) {
     Space space = {0};
-    Search search = {.fabric = fabric, .arch = arch, .scenario = scenario, .space = &space};
+    Search search = {
+        .fabric = fabric, .arch = arch, .scenario = scenario, .experts = *experts, .space = &space};
     uint32_t gpus = fabric_live_gpu_count(fabric);
     if (!find_device(fabric, &search.device, err)) return false;
     search.divisors = count_divisors(gpus);

@@ -60,6 +60,12 @@ typedef struct Space {
     uint32_t considered; // candidates and rejected ones
 } Space;
 
+// How plans with more than one EP position place their experts; zeroed: in order.
+typedef struct SpaceExperts {
+    ExpertPlacement placement;
+    uint32_t redundant;
+} SpaceExperts;
+
 // Enumerates TP x PP x DP x EP x MoE communication, and as many replicas as the machine holds, in
 // an order that depends on nothing but the numbers. TP: powers of two and divisors of the heads.
 // PP: powers of two; any depth for one replica with stages of whole scale-up domains. DP: the
@@ -70,8 +76,8 @@ typedef struct Space {
 // says. Checks structure (plan_legal), placement (space_place.h) and memory (weights, cache of the
 // scenario's concurrency, buffers of the lowered schedules). Fails when the memory of the GPUs is
 // not known.
-bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario, Space *out,
-                 Err *err);
+bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+                 const SpaceExperts *experts, Space *out, Err *err);
 
 // Counts one more rejected plan, or all those of a row of another ledger (kind and reason are the
 // key; strings are copied).

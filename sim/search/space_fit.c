@@ -31,12 +31,27 @@ static StepShape largest_prefill(const Scenario *scenario, uint64_t sequences) {
     return step_shape_prompts(prompts, isl);
 }
 
+// Of a phase, unless it is remembered.
+static uint64_t find_peak_B(const FitInput *input, const Plan *plan, Phase phase,
+                            const StepShape *shape) {
+    FitMemory *memory = input->memory;
+    if (memory == NULL) return peak_B(plan, input->arch, phase, shape);
+    Digest key =
+        hash_u64(hash_u64(lower_digest(plan, phase), input->sequences), step_shape_digest(shape));
+    if (!memory->last[phase].is_set || memory->last[phase].key != key) {
+        memory->last[phase].peak_B = peak_B(plan, input->arch, phase, shape);
+        memory->last[phase].key = key;
+        memory->last[phase].is_set = true;
+    }
+    return memory->last[phase].peak_B;
+}
+
 static uint64_t buffers_B(const FitInput *input, const Plan *plan, uint64_t sequences) {
     const Scenario *scenario = input->scenario;
     StepShape prefill = largest_prefill(scenario, sequences);
     StepShape decode = step_shape_decode(input->sequences, scenario->isl + scenario->osl);
-    uint64_t prefill_B = peak_B(plan, input->arch, PHASE_PREFILL, &prefill);
-    uint64_t decode_B = peak_B(plan, input->arch, PHASE_DECODE, &decode);
+    uint64_t prefill_B = find_peak_B(input, plan, PHASE_PREFILL, &prefill);
+    uint64_t decode_B = find_peak_B(input, plan, PHASE_DECODE, &decode);
     return prefill_B > decode_B ? prefill_B : decode_B;
 }
 

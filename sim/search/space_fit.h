@@ -3,6 +3,7 @@
 #ifndef SIM_SEARCH_SPACE_FIT_H
 #define SIM_SEARCH_SPACE_FIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/base/err.h"
@@ -12,11 +13,22 @@
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 
+// The buffers that were found last, by phase: plans that share a phase follow each other. A zeroed
+// one is empty.
+typedef struct FitMemory {
+    struct {
+        bool is_set;
+        Digest key;
+        uint64_t peak_B;
+    } last[2];
+} FitMemory;
+
 typedef struct FitInput {
     const Arch *arch;
     const Device *device;
     const Scenario *scenario;
     uint64_t sequences; // per attention-DP rank and micro-batch
+    FitMemory *memory;  // of this model and scenario; NULL: none
 } FitInput;
 
 // NULL when it fits; *out is the memory of the fullest GPU. Otherwise the template of the reason,

@@ -8,13 +8,22 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "model/base/progress.h"
+#include "model/plan/placed.h"
 #include "model/plan/schedule_unroll.h"
 
-static bool run_step(const TailsInput *input, const Schedule *schedule, const Load *load, Time *out,
-                     Err *err) {
+// What all samples share.
+typedef struct Sampler {
+    const TailsInput *input;
+    Schedule schedule;
+    Load stated; // the shares that the law states
+} Sampler;
+
+static bool simulate(const Sampler *sampler, const Load *load, Time *out, Err *err) {
+    const TailsInput *input = sampler->input;
     Timeline timeline = {0};
-    if (!sim_run(input->fabric, input->model, schedule, input->shape, load, &input->options,
-                 &timeline, err))
+    if (!sim_run(input->fabric, input->model, &sampler->schedule, input->shape, load,
+                 &input->options, &timeline, err))
         return false;
     uint32_t last = timeline.round_count - 1;
     const Time *ends = timeline.round_ps;
@@ -23,22 +32,26 @@ static bool run_step(const TailsInput *input, const Schedule *schedule, const Lo
     return true;
 }
 
-static bool run_sample(const TailsInput *input, const Schedule *schedule, uint32_t number,
-                       Time *out, Err *err) {
-    RoutingSpec spec = input->routing;
-    Routing routing = {0};
-    spec.draw = number;
-    bool done =
-        routing_sample(&spec, &routing, err) && run_step(input, schedule, &routing.load, out, err);
-    routing_free(&routing);
+// A load of experts, where the pool has them.
+static bool run_step(const Sampler *sampler, const Load *load, Time *out, Err *err) {
+    const TailsInput *input = sampler->input;
+    if (input->pool == NULL) return simulate(sampler, load, out, err);
+    Placed placed = {0};
+    PlacedSpec spec = {.load = load,
+                       .expected = input->expected != NULL ? input->expected : &sampler->stated,
+                       .nodes = input->nodes};
+    bool done = placed_load(input->pool, input->arch, &spec, &placed, err) &&
+                simulate(sampler, &placed.load, out, err);
+    load_free(&placed.load);
     return done;
 }
 
-static bool run_expected(const TailsInput *input, const Schedule *schedule, Time *out, Err *err) {
-    Load load = {0};
-    bool done =
-        routing_expect(&input->routing, &load, err) && run_step(input, schedule, &load, out, err);
-    load_free(&load);
+static bool run_sample(const Sampler *sampler, uint32_t number, Time *out, Err *err) {
+    RoutingSpec spec = sampler->input->routing;
+    Routing routing = {0};
+    spec.draw += number;
+    bool done = routing_sample(&spec, &routing, err) && run_step(sampler, &routing.load, out, err);
+    routing_free(&routing);
     return done;
 }
 
@@ -51,17 +64,23 @@ bool tails_run(const TailsInput *input, Tails *out, Err *err) {
     if (input->samples == 0 || input->samples > TAILS_SAMPLES_MAX)
         return err_set(err, "expected 1 to %d samples, found %u", TAILS_SAMPLES_MAX,
                        input->samples);
-    Schedule schedule = {0};
-    if (!schedule_unroll_layers(input->schedule, &schedule, err)) return false;
+    Sampler sampler = {.input = input};
+    if (!schedule_unroll_layers(input->schedule, &sampler.schedule, err)) return false;
     Load even = load_uniform();
     Tails tails = {.samples = input->samples};
     tails.times = mem_alloc(tails.samples, sizeof *tails.times);
-    bool done = run_step(input, &schedule, &even, &tails.even_ps, err) &&
-                run_expected(input, &schedule, &tails.expected_ps, err);
-    for (uint32_t i = 0; done && i < tails.samples; i++)
-        done = run_sample(input, &schedule, i, &tails.times[i], err);
-    load_free(&even);
-    schedule_free(&schedule);
+    bool done = routing_expect(&input->routing, &sampler.stated, err) &&
+                run_step(&sampler, &even, &tails.even_ps, err) &&
+                run_step(&sampler, &sampler.stated, &tails.expected_ps, err);
+    Progress progress;
+    progress_start(&progress, "sampling loads", tails.samples);
+    for (uint32_t i = 0; done && i < tails.samples; i++) {
+        done = run_sample(&sampler, i, &tails.times[i], err);
+        progress_step(&progress, i + 1);
+    }
+    progress_end(&progress);
+    load_free(&sampler.stated);
+    schedule_free(&sampler.schedule);
     if (!done) {
         tails_free(&tails);
         return false;

@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
+#include "model/moe/arch.h"
+#include "model/plan/pool.h"
 #include "model/plan/routing.h"
 #include "model/plan/schedule.h"
 #include "sim/sim.h"
@@ -20,8 +22,14 @@ typedef struct TailsInput {
     SimOptions options;
     uint32_t lag;        // passes of one step: the micro-batches
     RoutingSpec routing; // of one step; its tokens are those of one group of ranks with all
-                         // experts. Sample i is draw i: other tokens of the same popularity
+                         // experts. Sample i is draw routing.draw + i: other tokens of the same
+                         // popularity
     uint32_t samples;
+    const Pool *pool; // whose slots the schedule has, where its placement puts the experts; NULL:
+                      // experts in order
+    const Arch *arch;
+    const Load *expected; // for which they were placed; NULL: the shares that the law states
+    uint32_t nodes;       // over which the EP positions lie
 } TailsInput;
 
 // From the end of the last but one step to the end of the last.

@@ -7,7 +7,6 @@
 // The first three are CPU seconds: of reading the machine and the model and building the fabric,
 // of the schedule, and of the simulation.
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 

@@ -276,7 +276,7 @@ static void measure(const Work *work) {
     printf("%.6f %.6f %ld %.6f %.6f %lu %llu %llu %llu %llu\n", built_s - started_s,
            ended_s - built_s, peak, (double)end / 1e6, bound_us(work), (unsigned long)flows,
            (unsigned long long)stats.solves, (unsigned long long)stats.levels,
-           (unsigned long long)stats.moves, (unsigned long long)stats.early_ppb);
+           (unsigned long long)stats.moves, (unsigned long long)stats.late_ppb);
     flow_close(net);
 }
 

@@ -7,7 +7,7 @@ $ moesim help
 >
 > commands:
 >   rank        order all parallel plans for a model on a machine
->   simulate    simulate a saved plan again, or one collective
+>   simulate    simulate a saved plan again, a collective or transfers
 >   explain     say where the time and the memory of a saved plan go
 >   topo        check and summarise a machine
 >   model       check and summarise a model's config.json
@@ -27,12 +27,15 @@ $ moesim --help | head -n 1
 $ moesim help simulate
 > usage: moesim simulate [OPTION]... [PLAN]
 >
-> simulate a saved plan again, or one collective
+> simulate a saved plan again, a collective or transfers
 >
 > Reads a plan that rank --save wrote, with the inputs beside it, simulates it and
 > says whether the saved prediction came out again. Exits with 1 when it did not.
 > With --collective: simulates that on a machine and prints time, lower bound and
-> bandwidths as nccl-tests defines them.
+> bandwidths as nccl-tests defines them. With --transfers: moves bytes between
+> GPUs, CPUs, NICs, memories and storage of a machine, named as messages name them
+> (tray[3].gpu[1]; a number is a GPU) or by patterns (gpu[*]), and prints when
+> each is there.
 >
 > options:
 >       --phase decode|prefill                                                  which phase --trace and --schedule write (default decode)
@@ -40,23 +43,27 @@ $ moesim help simulate
 >       --schedule FILE                                                         write the schedule that was simulated, for moesim-run (- for stdout)
 >       --form auto|folded|refined|expanded                                     one member for all ranks of a role, for ranks that are alike, or for every rank (default auto)
 >       --load LOAD                                                             which experts tokens go to: uniform (as without), zipf:S, lognormal:SIGMA or a file of "moesim load"
+>       --samples N                                                             with a law in --load: step times over that many sampled loads, as percentiles (default 0)
+>       --flow-eps PART                                                         let transfers that end within this part of their time end together, such as 1e-3; 0 is exact (default 0)
 >   -f, --format table|json                                                     how to print the result (default table)
 >       --collective all-reduce|all-gather|reduce-scatter|all-to-all|broadcast  simulate this collective instead of a plan
->   -t, --topo MACHINE                                                          with --collective: on this machine
+>   -t, --topo MACHINE                                                          with --collective or --transfers: on this machine
 >       --degrade FAULTS                                                        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
 >       --size SIZE                                                             with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one
 >       --ranks FIRST-LAST                                                      with --collective: these GPUs (default all)
 >       --algorithm NAME                                                        with --collective: direct, ring, one-shot, pairwise, tree, pipelined-tree, in-switch, hierarchical, or auto, which compares all and takes the fastest (default direct)
 >       --inner N                                                               with --algorithm hierarchical: ranks of a node (default: of a scale-up domain)
->       --calibration FILE                                                      with --collective: constants of the price model
->       --nominal                                                               with --collective: links at their nominal rates, no software time
+>       --calibration FILE                                                      with --collective or --transfers: constants of the price model
+>       --nominal                                                               with --collective or --transfers: links at their nominal rates, no software time
 >       --matrix FILE                                                           with --collective all-to-all: bytes or sizes from each rank (row) to each one (column)
 >       --count N                                                               with --collective: that many calls in a row (default 1)
->       --network flow|packet                                                   with --collective: links shared by flows, or by packets with credits and finite buffers (default flow)
+>       --transfers FILE                                                        simulate these transfers: lines of FROM, TO, BYTES and perhaps START, such as "gpu[i], dram[i/4], 1GiB"
+>       --mover kernels|copy-engines                                            with --transfers: what GPUs move bytes with, which decides how much of NVLink they reach (default copy-engines)
+>       --network flow|packet                                                   with --collective or --transfers: links shared by flows, or by packets with credits and finite buffers (default flow)
 >       --mtu SIZE                                                              of packets: payload (default 4096B)
 >       --buffer SIZE                                                           of packets: room behind each link (default twice what its latency needs)
 >       --route stripe|hash|adaptive                                            of packets: dealt over all paths, one path for each pair, or to the emptiest output (default stripe)
->       --seed N                                                                of packets: which paths (default 1)
+>       --seed N                                                                of packets: which paths; of --samples: which tokens (default 1)
 
 $ moesim explain --help
 > usage: moesim explain [OPTION]... PLAN
@@ -71,6 +78,7 @@ $ moesim explain --help
 > options:
 >       --phase decode|prefill  which phase to explain (default decode)
 >       --degrade FAULTS        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
+>       --flow-eps PART         let transfers that end within this part of their time end together, such as 1e-3; 0 is exact (default 0)
 
 $ moesim version
 > moesim 0.1.0

@@ -165,9 +165,6 @@ $ moesim rank --topo hgx-h100:1 --model qwen3-30b-a3b --load nosuch.json
 $ moesim rank --topo hgx-h100:1 --model qwen3-30b-a3b --load "$ROOT/tests/golden/load.json"
 ! moesim: $ROOT/tests/golden/load.json: the load is of 4 experts, expected 128
 ? 2
-$ moesim rank --topo hgx-h100:1 --model qwen3-30b-a3b --load zipf:1 --save plans
-! moesim: --save: plans are saved with a uniform load, leave --load out
-? 2
 $ moesim simulate plans/plan-001.json --load normal:1
 ! moesim: normal:1: no such file or folder
 ? 2

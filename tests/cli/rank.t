@@ -9,6 +9,7 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 
 > limits     TTFT <= 2.00 s (default), TPOT <= 50.0 ms (default); plans over a limit are left out
 > price      $1.99 (default) for a GPU and hour (device catalogue, low end of $1.99 to $5.00)
 > constants  default
+> flow eps   0 (exact)
 >
 
 # figures move with the constants and are checked elsewhere
@@ -55,7 +56,7 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 1
 > 3
 
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format json --top 1 >one.json; grep -oE '"[A-Za-z_]+":' one.json | sort -u | paste -sd ' '
-> "assume": "bottleneck": "buffers": "calibration": "concurrency_requests": "confidence": "decode_overlap": "decode_overlap_ratio": "device": "device_catalogue_digest": "digest": "dp": "ep": "gpu_product": "gpus": "inputs": "isl_tok": "kind": "kv_format": "ledger": "machine": "median_output_tok_per_s_per_gpu": "memory_B": "memory_fraction": "micro_batches": "model": "moe_comm": "moe_tp": "moesim": "name": "nearest_miss": "nearest_plan": "note": "origins": "osl_tok": "output_tok_per_s": "output_tok_per_s_per_gpu": "output_tok_per_s_per_user": "plan": "plan_digest": "plans": "plans_considered": "plans_feasible": "plans_simulated": "plans_tied_with_best": "pp": "prefill_chunk_tok": "prefill_of_cycle_parts_s": "prefill_of_cycle_s": "prefill_overlap": "prefill_overlap_ratio": "price_usd_per_gpu_hour": "rank": "ratio_to_best_high": "ratio_to_best_low": "reason": "replicas": "requests_in_flight": "sequences_per_rank_and_micro_batch": "ties_with_best": "timelines_digest": "total": "tp": "tpot_limit_s": "tpot_lower_bound_s": "tpot_parts_s": "tpot_s": "ttft_limit_s": "ttft_lower_bound_s": "ttft_s": "usable": "usd_per_million_output_tok": "version": "weights": "workload":
+> "assume": "balancedness": "balancedness_in_order": "bottleneck": "buffers": "calibration": "concurrency_requests": "confidence": "decode_overlap": "decode_overlap_ratio": "device": "device_catalogue_digest": "digest": "dp": "ep": "expert_placement": "flow_eps": "flow_eps_error": "gpu_product": "gpus": "inputs": "isl_tok": "kind": "kv_format": "ledger": "machine": "median_output_tok_per_s_per_gpu": "memory_B": "memory_fraction": "micro_batches": "model": "moe_comm": "moe_tp": "moesim": "name": "nearest_miss": "nearest_plan": "note": "origins": "osl_tok": "output_tok_per_s": "output_tok_per_s_per_gpu": "output_tok_per_s_per_user": "plan": "plan_digest": "plans": "plans_considered": "plans_feasible": "plans_simulated": "plans_tied_with_best": "pp": "prefill_chunk_tok": "prefill_of_cycle_parts_s": "prefill_of_cycle_s": "prefill_overlap": "prefill_overlap_ratio": "price_usd_per_gpu_hour": "rank": "ratio_to_best_high": "ratio_to_best_low": "reason": "redundant_experts": "replicas": "requests_in_flight": "sequences_per_rank_and_micro_batch": "ties_with_best": "timelines_digest": "total": "tp": "tpot_limit_s": "tpot_lower_bound_s": "tpot_parts_s": "tpot_s": "ttft_limit_s": "ttft_lower_bound_s": "ttft_s": "usable": "usd_per_million_output_tok": "version": "weights": "workload":
 
 $ grep -E '"(digest|version|moesim|gpus|concurrency_requests|ttft_limit_s|isl_tok)"' one.json | sed -E 's/"[0-9a-f]{16}"/"DIGEST"/'
 >   "moesim": "ranking",
@@ -103,6 +104,7 @@ $ moesim simulate plans/plan-001.json --format json | grep -E '"(moesim|reproduc
 $ for form in folded refined expanded; do moesim simulate plans/plan-001.json --form $form --format json | sed '/"form"/d' >$form.json; done; cmp folded.json expanded.json; cmp refined.json expanded.json
 
 $ moesim simulate plans/plan-001.json | sed -E 's/[0-9][0-9.]*/N/g; s/ +/ /g; /^(plan|nvlink)/d'
+> flow eps N (exact)
 > TTFT N ms (bound N ms)
 > TPOT N ms (bound N ms)
 > throughput N tok/s/GPU, N tok/s/user, $N per million output tokens

@@ -204,7 +204,7 @@ $ moesim help frobnicate
 ? 2
 
 $ moesim simulate
-! moesim: simulate: expected a saved plan, or --topo, --collective and --size
+! moesim: simulate: expected a saved plan, or --topo with --collective or --transfers
 ? 2
 
 $ moesim simulate nothing.json

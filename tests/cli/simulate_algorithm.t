@@ -23,6 +23,7 @@ $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algor
 > nodes      4 of 8 ranks
 > time       517 us (bound 517 us, ratio 1.00)
 > bandwidth  algorithm 130 GB/s, bus 252 GB/s (nccl-tests, size 67108864 B)
+> flow eps   0 (exact)
 >
 > algorithm          time    bound
 > hierarchical     517 us   517 us
@@ -31,7 +32,7 @@ $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algor
 > ring            2.72 ms  2.72 ms
 > tree            5.98 ms  5.98 ms
 > one-shot        32.2 ms  32.2 ms
-> in-switch                         operation "all-reduce": GPUs 7 and 8 share no switch that sums
+> in-switch                         operation "all-reduce": GPUs 7 and 8 share no switch that sums; and not folded: operation "all-reduce": neighbours in groups of "all" differ in place
 >
 > links    volume  busiest link                                     its volume  of capacity
 > nvlink  7.52 GB  unit.node[0].gpu[0] -> unit.node[0].nvswitch[1]     32.6 MB       50.5 %
@@ -47,7 +48,7 @@ $ moesim simulate --topo nvl72 --collective all-reduce --size 64KiB --algorithm 
 >   "collective": "all-reduce",
 >   "algorithm": "in-switch",
 >   "algorithms": [
->     {"algorithm": "in-switch", "time_ps": 11397789, "time_lower_bound_ps": 573830},
+>     {"algorithm": "in-switch", "time_ps": 11434077, "time_lower_bound_ps": 573830},
 >     {"algorithm": "direct", "time_ps": 12890380, "time_lower_bound_ps": 1143734},
 >     {"algorithm": "one-shot", "time_ps": 18147765, "time_lower_bound_ps": 5670062},
 >     {"algorithm": "tree", "time_ps": 30657376, "time_lower_bound_ps": 7873802},
@@ -62,11 +63,13 @@ $ moesim simulate --topo nvl72 --collective all-reduce --size 64KiB --algorithm 
 >   "nccl_tests_size_B": 65536,
 >   "network": "flow",
 >   "calls": 1,
->   "time_ps": 11397789,
->   "time_per_call_ps": 11397789,
+>   "time_ps": 11434077,
+>   "time_per_call_ps": 11434077,
 >   "time_lower_bound_ps": 573830,
->   "algorithm_B_per_s": 5749887105,
->   "bus_B_per_s": 11340055123,
+>   "algorithm_B_per_s": 5731638854,
+>   "bus_B_per_s": 11304065517,
+>   "flow_eps": 0,
+>   "flow_eps_error": 0,
 >   "folded": true
 > }
 
@@ -74,12 +77,12 @@ $ moesim simulate --topo hgx-h100:4 --collective broadcast --size 64MiB --algori
 > collective broadcast, ring, 67108864 B sent by the first rank to each other one
 > time       2.18 ms (bound 2.18 ms, ratio 1.00)
 > bandwidth  algorithm 30.8 GB/s, bus 30.8 GB/s (nccl-tests, size 67108864 B)
+> flow eps   0 (exact)
 >
 > algorithm     time    bound
 > ring       2.18 ms  2.18 ms
 > tree       3.14 ms  3.14 ms
 > direct     32.2 ms  32.2 ms
->
 
 $ moesim simulate --topo hgx-a100 --collective all-reduce --size 1MiB --algorithm in-switch
 ! moesim: operation "all-reduce": GPUs 0 and 1 share no switch that sums

@@ -18,6 +18,8 @@ $ moesim simulate --topo switch:72,450GB/s,latency=250ns --collective all-to-all
 >   "time_lower_bound_ps": 165941991,
 >   "algorithm_B_per_s": 454963033106,
 >   "bus_B_per_s": 448644102090,
+>   "flow_eps": 0,
+>   "flow_eps_error": 0,
 >   "folded": true
 > }
 
@@ -27,6 +29,7 @@ $ moesim simulate --topo hgx-h100:32 --collective all-to-all --size 256KiB --nom
 > collective all-to-all, direct, 262144 B from each rank to each other one
 > time       1.30 ms (bound 1.30 ms, ratio 1.00)
 > bandwidth  algorithm 51.6 GB/s, bus 51.4 GB/s (nccl-tests, size 67108864 B)
+> flow eps   0 (exact)
 >
 > links    volume  busiest link                                     its volume  of capacity
 > nvlink   940 MB  unit.node[0].gpu[0] -> unit.node[0].nvswitch[1]      510 kB        0.3 %
@@ -40,7 +43,7 @@ $ moesim simulate --topo hgx-h100 --collective all-reduce --size 1GiB --algorith
 > bandwidth  algorithm 300 GB/s, bus 450 GB/s (nccl-tests, size 1073741824 B)
 
 $ moesim simulate
-! moesim: simulate: expected a saved plan, or --topo, --collective and --size
+! moesim: simulate: expected a saved plan, or --topo with --collective or --transfers
 ? 2
 
 $ moesim simulate plan.json --topo hgx-h100 --collective all-gather --size 1MB

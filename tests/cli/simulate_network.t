@@ -65,6 +65,7 @@ $ printf '# from, to\n0, 4500 kB, 1\n1, 0, 64KiB\n\n1, 1, 0\n' >small.csv; moesi
 > machine    switch:3,450GB/s, GPUs 0 to 2 of 3
 > collective all-to-all, direct, 4.57 MB by a matrix, at most 4.50 MB out of a rank and 4.50 MB into one
 > time       55.0 us for 5 calls, 11.0 us each (bound 55.0 us, ratio 1.00)
+> flow eps   0 (exact)
 >
 > links    volume  busiest link      its volume  of capacity
 > nvlink  45.7 MB  gpu[0] -> switch     22.5 MB       90.9 %
@@ -139,7 +140,7 @@ $ moesim simulate --topo switch:3,450GB/s --collective all-to-all --size 1MB --c
 ? 2
 
 $ moesim simulate --topo switch:3,450GB/s --collective all-to-all --size 1MB --count 100000000000000000
-! moesim: the run takes longer than 9223372 s, the most that can be timed
+! moesim: 100000000000000000 calls move more than the 2^64 B that can be counted
 ? 2
 
 $ moesim simulate --topo switch:3,450GB/s --collective all-to-all --size 1MB --mtu 2KiB

@@ -70,6 +70,8 @@ $ moesim topo hgx-h100:4 --format csv
 > nic_count,32
 > switch_count,40
 > pcie_switch_count,32
+> memory_count,8
+> memory_B,8000000000000
 > domain_gpus,8
 > node_gpus,8
 > nvlink_cables,576
@@ -84,6 +86,10 @@ $ moesim topo hgx-h100:4 --format csv
 > ib_per_gpu_least_Bps,50000000000
 > ib_per_gpu_most_Bps,50000000000
 > ib_bisection_Bps,800000000000
+> memory_cables,8
+> memory_per_gpu_least_Bps,0
+> memory_per_gpu_most_Bps,0
+> memory_bisection_Bps,0
 > other_cables,4
 > other_per_gpu_least_Bps,0
 > other_per_gpu_most_Bps,0

@@ -101,6 +101,20 @@ static void test_calib_draw_depends_on_seed_draw_and_param_only(void **state) {
     calib_free(&two);
 }
 
+// What a tier costs has no unit and governs no time by itself: it is not drawn.
+static void test_calib_plain_numbers_are_not_drawn(void **state) {
+    (void)state;
+    Calib calib = {0};
+    Err err = {{0}};
+    check_ok(calib_load(DEFAULT, "hopper", &calib, &err), &err);
+    assert_int_equal(calib_kind(CALIB_TIER_PACKETS), CALIB_IS_PLAIN);
+    assert_int_equal(calib_kind(CALIB_NET_STEP), CALIB_IS_TIME);
+    assert_int_equal(calib_kind(CALIB_IB), CALIB_IS_EFFICIENCY);
+    assert_true(calib.values[CALIB_TIER_PACKETS].value > 1);
+    assert_true(calib_draw(&calib, CALIB_TIER_PACKETS, 7, 3) == 1);
+    calib_free(&calib);
+}
+
 static void test_calib_refuses_bad_files_with_one_line(void **state) {
     (void)state;
     static const struct {
@@ -111,6 +125,9 @@ static void test_calib_refuses_bad_files_with_one_line(void **state) {
          "nominal rate above 0 and at most 1, found 1.2"},
         {"tests/bad/calib-zero-time.json",
          "tests/bad/calib-zero-time.json:3:67: rows[0].value: expected a time above 0, found 0"},
+        {"tests/bad/calib-plain-negative.json",
+         "tests/bad/calib-plain-negative.json:3:73: rows[0].value: expected 0 to 1e+06, found "
+         "-0.5"},
         {"tests/bad/calib-unitless-time.json",
          "tests/bad/calib-unitless-time.json:3:67: rows[0].value: expected a time such as \"500 "
          "ns\", found 3"},
@@ -126,8 +143,8 @@ static void test_calib_refuses_bad_files_with_one_line(void **state) {
          "efficiency\", \"c2c efficiency\", \"pcie efficiency\", \"infiniband efficiency\", "
          "\"ethernet efficiency\", \"software time of a step over nvlink\", \"software time of a "
          "step over pcie\", \"software time of a step over the network\", \"fixed time of a "
-         "collective\", \"engine time between steps\", found \"gem bf16 efficiency\", did you mean "
-         "\"gemm bf16 efficiency\"?"},
+         "collective\", \"engine time between steps\", ..., found \"gem bf16 efficiency\", did you "
+         "mean \"gemm bf16 efficiency\"?"},
         {"tests/bad/calib-twice.json", "tests/bad/calib-twice.json:4:3: rows[1]: \"gemm bf16 "
                                        "efficiency\" of \"*\" has a row already: rows[0]"},
         {"tests/bad/calib-missing-row.json",
@@ -165,6 +182,7 @@ int main(void) {
         cmocka_unit_test(test_calib_value_without_interval_spreads_by_half),
         cmocka_unit_test(test_calib_draw_is_log_uniform_over_the_interval),
         cmocka_unit_test(test_calib_draw_depends_on_seed_draw_and_param_only),
+        cmocka_unit_test(test_calib_plain_numbers_are_not_drawn),
         cmocka_unit_test(test_calib_refuses_bad_files_with_one_line),
         cmocka_unit_test(test_calib_missing_file_is_named),
     };

@@ -10,7 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_values(const Calib *calib) {
     for (int param = 0; param < CALIB_COUNT; param++) {
         const CalibValue *value = &calib->values[param];
-        if (!(value->low > 0 && value->low <= value->value && value->value <= value->high)) abort();
+        bool is_plain = calib_kind((CalibParam)param) == CALIB_IS_PLAIN;
+        if (!(is_plain ? value->low >= 0 : value->low > 0)) abort();
+        if (!(value->low <= value->value && value->value <= value->high)) abort();
         double factor = calib_draw(calib, (CalibParam)param, 1, 2);
         if (!(factor > 0 && factor < 1e30)) abort();
     }

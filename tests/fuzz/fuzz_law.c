@@ -1,7 +1,6 @@
 // Laws of popularity from hostile text: what is parsed reads back to the same law.
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/plan/routing.h"
 

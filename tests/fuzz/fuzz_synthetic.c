@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/machine/topology.h"
+#include "model/machine/topology_synth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size >= sizeof spec) return 0;
     memcpy(spec, data, size);
     spec[size] = '\0';
-    if (!topology_synthetic(spec, &topology, &err)) {
+    if (!topology_synth_make(spec, &topology, &err)) {
         if (!err_is_set(&err) || topology.templates != NULL) abort();
         return 0;
     }

@@ -205,6 +205,79 @@ static void test_fabric_fault_dead_gpus_leave_the_numbering(void **state) {
     machine_close(&machine);
 }
 
+static void check_live(const Fabric *fabric, const uint32_t (*want)[2], uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(fabric_live_gpu(fabric, want[i][0]), want[i][1]);
+    bool *seen = mem_alloc(fabric->gpu_count, sizeof *seen);
+    for (uint32_t i = 0; i < fabric_live_gpu_count(fabric); i++) {
+        uint32_t gpu = fabric_live_gpu(fabric, i);
+        assert_false(seen[gpu] || fabric_is_dead(fabric, gpu));
+        seen[gpu] = true;
+    }
+    mem_free(seen);
+}
+
+// 4 nodes of 8. Without GPU 2 of node 1: nodes 0, 2 and 3 are whole and come first, then what is
+// left of node 1. Without GPU 0 of node 0, GPUs 3 and 7 of node 2 and all of node 3: node 1, then 7
+// of node 0, then 6 of node 2.
+static void test_fabric_fault_whole_domains_come_first(void **state) {
+    (void)state;
+    Machine machine;
+    machine_degraded(&machine, "hgx-h100:4", "unit[0].node[1].gpu[2]:down");
+    assert_int_equal(fabric_live_gpu_count(&machine.fabric), 31);
+    check_live(&machine.fabric,
+               (const uint32_t[][2]){
+                   {0, 0}, {7, 7}, {8, 16}, {23, 31}, {24, 8}, {25, 9}, {26, 11}, {30, 15}},
+               8);
+    machine_close(&machine);
+    machine_degraded(&machine, "hgx-h100:4",
+                     "unit[0].node[0].gpu[0]:down, unit[0].node[2].gpu[3,7]:down, "
+                     "unit[0].node[3].gpu[*]:down");
+    assert_int_equal(fabric_live_gpu_count(&machine.fabric), 21);
+    check_live(
+        &machine.fabric,
+        (const uint32_t[][2]){{0, 8}, {7, 15}, {8, 1}, {14, 7}, {15, 16}, {18, 20}, {20, 22}}, 7);
+    machine_close(&machine);
+}
+
+// A share on a GPU is one of its compute too, the lowest of several; one on a part around it, on a
+// link, a rate or a cable is not.
+static void test_fabric_fault_slow_gpu_computes_slower(void **state) {
+    (void)state;
+    Machine machine;
+    static const uint32_t want[][3] = {{0, 1, 1}, {1, 4, 5}, {2, 1, 2}, {3, 1, 1}, {4, 1, 1}};
+    machine_degraded(&machine, "hgx-h100",
+                     "gpu[1]:80%, gpu[2]:2/3, gpu[1-2]:90%, gpu[2]:50%, gpu[3]:20GB/s, "
+                     "gpu[3]>nvswitch[0]:cables-1, gpu[4]>nvswitch[0]:50%, nvswitch[1]:50%");
+    assert_true(fabric_has_slow_gpus(&machine.fabric));
+    for (uint32_t i = 0; i < 5; i++) {
+        uint32_t part, whole;
+        fabric_gpu_rate(&machine.fabric, want[i][0], &part, &whole);
+        assert_int_equal(part, want[i][1]);
+        assert_int_equal(whole, want[i][2]);
+    }
+    machine_close(&machine);
+    machine_degraded(&machine, "nvl72", "tray[2]:50%"); // a template: its 4 GPUs
+    assert_int_equal(machine.fabric.faults->slow_count, 4);
+    machine_close(&machine);
+}
+
+// 4 nodes of 8, GPU 3 of node 0 and GPU 0 of node 3 slow: 16 ranks begin at node 1 and meet none,
+// 24 meet one from node 0 on, which is first, and 32 have no choice.
+static void test_fabric_fault_plans_begin_behind_slow_gpus(void **state) {
+    (void)state;
+    Machine machine;
+    machine_degraded(&machine, "hgx-h100:4",
+                     "unit[0].node[0].gpu[3]:80%, unit[0].node[3].gpu[0]:50%");
+    assert_int_equal(fabric_fault_start(&machine.fabric, 16), 8);
+    assert_int_equal(fabric_fault_start(&machine.fabric, 24), 0);
+    assert_int_equal(fabric_fault_start(&machine.fabric, 32), 0);
+    machine_close(&machine);
+    machine_degraded(&machine, "hgx-h100:4", "unit[0].node[0].gpu[3]:down");
+    assert_int_equal(fabric_fault_start(&machine.fabric, 16), 0);
+    machine_close(&machine);
+}
+
 // A pattern that ends at a template stands for all inside: a tray has 4 GPUs, 2 CPUs, 2 memories
 // and 4 NICs.
 static void test_fabric_fault_of_a_tray_takes_all_its_parts(void **state) {
@@ -325,7 +398,7 @@ static void random_machine(Rng *rng, Text *out) {
               "{\"from\": \"node[*].nic[*]\", \"to\": \"leaf[*]\", \"class\": \"ib\", "
               "\"policy\": \"%s\", \"cables\": 3, \"bandwidth\": \"7 GB/s\", \"latency\": \"1 "
               "us\"}]}}, \"machine\": \"m\"}",
-              topology_policy_names[rng_below(rng, ROUTE_POLICY_COUNT)]);
+              topology_policy_names[rng_below(rng, ROUTE_DIMENSION_ORDER)]);
 }
 
 static void random_pattern(Rng *rng, const Topology *topology, Text *out) {
@@ -451,6 +524,9 @@ int main(void) {
         cmocka_unit_test(test_fabric_fault_dead_nic_goes_by_a_neighbour),
         cmocka_unit_test(test_fabric_fault_dead_leaf_leaves_its_nics_alone),
         cmocka_unit_test(test_fabric_fault_dead_gpus_leave_the_numbering),
+        cmocka_unit_test(test_fabric_fault_whole_domains_come_first),
+        cmocka_unit_test(test_fabric_fault_slow_gpu_computes_slower),
+        cmocka_unit_test(test_fabric_fault_plans_begin_behind_slow_gpus),
         cmocka_unit_test(test_fabric_fault_of_a_tray_takes_all_its_parts),
         cmocka_unit_test(test_fabric_fault_follows_letters),
         cmocka_unit_test(test_fabric_fault_breaks_a_ring_into_a_line),

@@ -32,10 +32,9 @@ static void check_want(const Fabric *fabric, VertexId from, VertexId to, Want wa
     fabric_route_free(&route);
 }
 
-// Chip (x, y, z) of 4 x 4 x 4 is number 16 x + 4 y + z. A neighbour: one link. (0, 1, 1): two paths
-// of two links, each with half of the transfer: 200 GB/s. (0, 0, 2): two ways round, again two
-// paths. (2, 2, 2): 6 links, 2 ways in each direction, 6! / (2! 2! 2!) = 90 orders: 720 paths that
-// use all six links of both ends alike: 600 GB/s. 500 ns a link.
+// Chip (x, y, z) of 4 x 4 x 4 is number 16 x + 4 y + z. A neighbour: one link. (0, 1, 1): one path
+// of two links, z before y. (0, 0, 2): two ways round, half of the transfer each: 200 GB/s. (2, 2,
+// 2): the same in each of the three rings, 3 x 2 x 2 links. 500 ns a link.
 static void test_topology_synthetic_torus_routes_go_through_chips(void **state) {
     (void)state;
     Machine machine;
@@ -44,11 +43,11 @@ static void test_topology_synthetic_torus_routes_go_through_chips(void **state) 
     const Fabric *fabric = &machine.fabric;
     check_want(fabric, 0, 1, (Want){1, GBPS(100), LINK_ICI, 500000});
     check_want(fabric, 0, 3, (Want){1, GBPS(100), LINK_ICI, 500000}); // around
-    check_want(fabric, 0, 4 + 1, (Want){2, GBPS(200), LINK_ICI, 1000000});
+    check_want(fabric, 0, 4 + 1, (Want){2, GBPS(100), LINK_ICI, 1000000});
     check_want(fabric, 0, 2, (Want){2, GBPS(200), LINK_ICI, 1000000});
-    check_want(fabric, 0, 32 + 8 + 2, (Want){6, GBPS(600), LINK_ICI, 3000000});
-    routes_find(fabric, 0, 4 + 1, &route);
-    assert_int_equal(route.count, 4);
+    check_want(fabric, 0, 32 + 8 + 2, (Want){6, GBPS(200), LINK_ICI, 3000000});
+    routes_find(fabric, 0, 32 + 8 + 2, &route);
+    assert_int_equal(route.count, 12);
     assert_int_equal(route.weight_total, 2);
     fabric_route_free(&route);
     machine_close(&machine);

@@ -180,9 +180,9 @@ static void test_kv_transfer_brings_every_byte_once(void **state) {
             layers[l] = i % 3 == 0 ? gqa : i % 3 == 1 ? mla : l % 4 == 3 ? gqa : linear;
         KvMove move = {.layers = layers,
                        .layer_count = 3 + (uint32_t)rng_below(&rng, LAYERS_MAX - 2),
-                       .from = {KV_DEVICE, tps[rng_below(&rng, 4)],
-                                1 + (uint32_t)rng_below(&rng, 3), pages[rng_below(&rng, 4)]},
-                       .to = {KV_DEVICE, tps[rng_below(&rng, 4)], 1 + (uint32_t)rng_below(&rng, 3),
+                       .from = {tps[rng_below(&rng, 4)], 1 + (uint32_t)rng_below(&rng, 3),
+                                pages[rng_below(&rng, 4)]},
+                       .to = {tps[rng_below(&rng, 4)], 1 + (uint32_t)rng_below(&rng, 3),
                               pages[rng_below(&rng, 4)]},
                        .tokens = rng_below(&rng, 40),
                        .order = (KvOrder)rng_below(&rng, 3)};
@@ -196,8 +196,8 @@ static void test_kv_transfer_to_host_and_back(void **state) {
     const KvLayer layers[] = {{1, 9, 0}, {1, 9, 0}, {1, 9, 0}};
     KvMove away = {.layers = layers,
                    .layer_count = 3,
-                   .from = {KV_DEVICE, 8, 1, 4},
-                   .to = {KV_HOST, 1, 1, 16},
+                   .from = {8, 1, 4},
+                   .to = {1, 1, 16},
                    .tokens = 21,
                    .order = KV_BY_LAYER};
     KvMove back = away;
@@ -218,8 +218,8 @@ static void test_kv_transfer_of_mla_is_shared_among_its_holders(void **state) {
     for (uint32_t i = 0; i < 61; i++) layers[i] = (KvLayer){1, 1152, 0};
     KvMove move = {.layers = layers,
                    .layer_count = 61,
-                   .from = {KV_DEVICE, 8, 1, 64},
-                   .to = {KV_DEVICE, 4, 1, 64},
+                   .from = {8, 1, 64},
+                   .to = {4, 1, 64},
                    .tokens = 4096,
                    .order = KV_BY_REQUEST};
     KvList list = {0};
@@ -238,8 +238,8 @@ static void test_kv_transfer_cuts_at_pages_of_both_ends(void **state) {
     const KvLayer layers[] = {{2, 4, 0}};
     KvMove move = {.layers = layers,
                    .layer_count = 1,
-                   .from = {KV_DEVICE, 2, 1, 16},
-                   .to = {KV_DEVICE, 1, 1, 6},
+                   .from = {2, 1, 16},
+                   .to = {1, 1, 6},
                    .tokens = 40,
                    .order = KV_BY_BLOCK};
     KvList list = {0};
@@ -262,12 +262,12 @@ static void check_refused(KvMove move, const char *message) {
 static void test_kv_transfer_refuses_uneven_cuts(void **state) {
     (void)state;
     const KvLayer layers[] = {{4, 4, 0}, {4, 4, 0}};
-    KvMove move = {layers, 2, {KV_DEVICE, 3, 1, 16}, {KV_DEVICE, 2, 1, 16}, 10, KV_BY_LAYER};
+    KvMove move = {layers, 2, {3, 1, 16}, {2, 1, 16}, 10, KV_BY_LAYER};
     check_refused(move, "from: layer 0 has 4 KV heads, which tp 3 neither divides nor multiplies");
     move.from.tp = 4;
     move.to.pp = 3;
     check_refused(move, "to: 3 stages for 2 layers");
-    move.to = (KvSide){KV_DEVICE, 2, 1, 0};
+    move.to = (KvSide){2, 1, 0};
     check_refused(move, "to: expected tp, pp and tokens of a page above 0");
     move.to.page = 1;
     move.order = KV_BY_BLOCK;

@@ -9,13 +9,14 @@ static void check_mean(NodeSpread spread, double want) {
 }
 
 // 4 experts on 2 nodes, 2 a token: of the 6 pairs, 2 lie on one node and 4 on both: 10 / 6 nodes.
-// With 1 a token always one; with all 4 both.
+// With 1 a token always one; with all 4 both; with an expert a node as many nodes as experts.
 static void test_node_spread_of_four_experts(void **state) {
     (void)state;
     check_mean((NodeSpread){4, 2, 0, 0, 2}, 10.0 / 6);
     check_mean((NodeSpread){4, 1, 0, 0, 2}, 1);
     check_mean((NodeSpread){4, 4, 0, 0, 2}, 2);
     check_mean((NodeSpread){4, 2, 0, 0, 1}, 1);
+    check_mean((NodeSpread){4, 2, 0, 0, 4}, 2);
 }
 
 // 5 experts on 2 nodes of 3 and 2, 2 a token: of 10 pairs 3 + 1 lie on one node: 16 / 10.

@@ -90,6 +90,17 @@ static void test_plan_label_says_what_overlaps(void **state) {
     check_overlap_label(shared, shared, 4, "TP4 PP1 DP18 EP72 x1 chunks 4");
 }
 
+static void test_plan_label_says_how_experts_lie(void **state) {
+    (void)state;
+    char text[PLAN_TEXT_MAX];
+    Plan plan = make(1, 1, 72, 72, 1);
+    plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+    assert_string_equal(plan_label(&plan, text), "TP1 PP1 DP72 EP72 x1 eplb");
+    plan.pools[0].redundant_experts = 32;
+    plan.pools[0].moe_comm = MOE_COMM_GATHER;
+    assert_string_equal(plan_label(&plan, text), "TP1 PP1 DP72 EP72 x1 +32r gather");
+}
+
 // Eight pools do not fit into one cell of a table: the label ends, and the buffer holds.
 static void test_plan_label_of_many_pools_is_cut(void **state) {
     (void)state;
@@ -138,7 +149,14 @@ static void test_plan_check_names_the_contradiction(void **state) {
     expect_wrong(&plan, "pools[0]: cp is 2, expected 1: context parallelism is not planned yet");
     plan = make(4, 1, 18, 72, 1);
     plan.pools[0].redundant_experts = 8;
-    expect_wrong(&plan, "pools[0]: redundant_experts is 8, expected 0: not planned yet");
+    expect_wrong(&plan,
+                 "pools[0]: redundant_experts is 8 with expert_placement \"linear\", expected "
+                 "\"eplb\"");
+    plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+    check_ok(plan_check(&plan, &err), &err);
+    plan = make(4, 1, 18, 1, 1);
+    plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+    expect_wrong(&plan, "pools[0]: expert_placement \"eplb\" with ep 1, expected an ep above 1");
     plan = make(4, 1, 18, 72, 1);
     plan.pools[0].all_to_all = ALGORITHM_ONE_SHOT;
     expect_wrong(&plan, "pools[0]: all_to_all cannot be \"one-shot\"");
@@ -318,6 +336,28 @@ static void test_plan_legal_counts_experts_and_layers(void **state) {
     arch_free(&arch);
 }
 
+// 128 and 136 are no multiples of 12; 144 = 12 x 12 is.
+static void test_plan_legal_slots_are_dealt_out_evenly(void **state) {
+    (void)state;
+    Arch arch;
+    Err err = {0};
+    hand_arch_qwen3_30b(&arch);
+    Plan plan = make(1, 1, 12, 12, 1);
+    check_ok(plan_legal(&plan, &arch, &err), &err); // in order a remainder is allowed
+    plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+    expect_illegal(&plan, &arch, PLAN_RULE_SLOTS,
+                   "ep 12 does not divide 128 experts and 0 redundant ones");
+    plan.pools[0].redundant_experts = 8;
+    expect_illegal(&plan, &arch, PLAN_RULE_SLOTS,
+                   "ep 12 does not divide 128 experts and 8 redundant ones");
+    plan.pools[0].redundant_experts = 16;
+    check_ok(plan_legal(&plan, &arch, &err), &err);
+    plan.pools[0].redundant_experts = UINT32_MAX;
+    expect_illegal(&plan, &arch, PLAN_RULE_SLOTS_MANY,
+                   "4294967423 replicas of experts exceed 8192");
+    arch_free(&arch);
+}
+
 static void test_plan_legal_tokens_reach_their_experts(void **state) {
     (void)state;
     Arch arch;
@@ -426,6 +466,38 @@ static void test_plan_file_keeps_what_overlaps(void **state) {
     plan_file_free(&read);
 }
 
+// The same of where experts lie, and of the load that they are placed for.
+static void test_plan_file_keeps_placement_and_load(void **state) {
+    (void)state;
+    PlanFile file = {.plan = make(1, 1, 72, 72, 1)}, read = {0};
+    Digest before = plan_digest(&file.plan);
+    Err err = {0};
+    Text text = {0}, again = {0};
+    plan_write(&file, &text);
+    assert_null(strstr(text_string(&text), "expert_placement"));
+    assert_null(strstr(text_string(&text), "load"));
+    text_free(&text);
+    file.plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+    assert_true(plan_digest(&file.plan) != before);
+    before = plan_digest(&file.plan);
+    file.plan.pools[0].redundant_experts = 32;
+    assert_true(plan_digest(&file.plan) != before);
+    file.load = "load.json";
+    file.load_digest = 0x0123456789abcdef;
+    plan_write(&file, &text);
+    check_ok(plan_parse("p.json", text.data, text.length, &read, &err), &err);
+    assert_int_equal(read.plan.pools[0].redundant_experts, 32);
+    assert_int_equal(read.plan.pools[0].expert_placement, EXPERT_PLACEMENT_EPLB);
+    assert_string_equal(read.load, "load.json");
+    assert_true(read.load_digest == file.load_digest);
+    assert_true(plan_digest(&read.plan) == plan_digest(&file.plan));
+    plan_write(&read, &again);
+    assert_string_equal(text_string(&again), text_string(&text));
+    text_free(&text);
+    text_free(&again);
+    plan_file_free(&read);
+}
+
 static void test_plan_file_refuses_bad_files(void **state) {
     (void)state;
     const char *const cases[][2] = {
@@ -442,6 +514,9 @@ static void test_plan_file_refuses_bad_files(void **state) {
         {"algorithm", ":22:21: pools[0].all_reduce: expected one of \"direct\", \"ring\", "
                       "\"one-shot\", \"pairwise\", \"tree\", \"pipelined-tree\", \"in-switch\", "
                       "\"hierarchical\", \"auto\", found \"rnig\", did you mean \"ring\"?"},
+        {"hierarchical",
+         ":8:5: pools[0]: all_to_all cannot be \"hierarchical\", expected \"auto\", "
+         "which takes it where it is fastest"},
         {"digest", ":6:47: scenario.digest: expected 16 lower-case hexadecimal digits, found "
                    "\"0xff\""},
         {"no-pools", ":7:12: pools: 0 pools, expected 1 to 8"},
@@ -478,6 +553,7 @@ int main(void) {
         cmocka_unit_test(test_plan_counts_ranks),
         cmocka_unit_test(test_plan_label_and_product_spell_the_plan_out),
         cmocka_unit_test(test_plan_label_says_what_overlaps),
+        cmocka_unit_test(test_plan_label_says_how_experts_lie),
         cmocka_unit_test(test_plan_label_of_many_pools_is_cut),
         cmocka_unit_test(test_plan_digest_depends_on_each_decision),
         cmocka_unit_test(test_plan_check_names_the_contradiction),
@@ -491,11 +567,13 @@ int main(void) {
         cmocka_unit_test(test_plan_legal_expert_width_keeps_fp8_blocks),
         cmocka_unit_test(test_plan_legal_expert_width_keeps_mxfp4_blocks),
         cmocka_unit_test(test_plan_legal_counts_experts_and_layers),
+        cmocka_unit_test(test_plan_legal_slots_are_dealt_out_evenly),
         cmocka_unit_test(test_plan_legal_tokens_reach_their_experts),
         cmocka_unit_test(test_plan_file_writes_what_it_read),
         cmocka_unit_test(test_plan_file_has_a_stable_form),
         cmocka_unit_test(test_plan_file_keeps_two_pools_and_a_transfer),
         cmocka_unit_test(test_plan_file_keeps_what_overlaps),
+        cmocka_unit_test(test_plan_file_keeps_placement_and_load),
         cmocka_unit_test(test_plan_file_refuses_bad_files),
         cmocka_unit_test(test_plan_file_refuses_a_truncated_file),
     };

@@ -1,7 +1,6 @@
 // Schedules with an operation for every layer.
 #include "tests/check.h"
 
-#include "model/plan/load.h"
 #include "model/plan/schedule_unroll.h"
 #include "tests/plan/hand_schedule.h"
 #include "tests/plan/lower_plans.h"

@@ -116,6 +116,27 @@ static void test_shard_tables_are_on_the_outer_stages(void **state) {
     arch_free(&arch);
 }
 
+// DeepSeek-V3 on 64 positions: 4 experts each, 5 with 64 redundant ones: in each of 58 layers one
+// more of three matrices of 2,048 x 7,168 bytes on every rank.
+static void test_shard_redundant_experts_are_copies(void **state) {
+    (void)state;
+    Arch arch;
+    Arena arena = {0};
+    ShardSummary plain, more;
+    const uint64_t copy_B = UINT64_C(58) * 3 * 2048 * 7168; // 2,554,331,136
+    hand_arch_deepseek_v3(&arch);
+    Plan plan = hand_plan(1, 1, 64, 64);
+    shard_weights(&plan, 0, &arch, &arena, &plain);
+    plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+    plan.pools[0].redundant_experts = 64;
+    shard_weights(&plan, 0, &arch, &arena, &more);
+    assert_int_equal(more.largest_B - plain.largest_B, copy_B);
+    assert_int_equal(more.total_B - plain.total_B, 64 * copy_B);
+    assert_int_equal(more.stages[0].component_B[COMPONENT_ROUTED], 5 * copy_B);
+    arena_free(&arena);
+    arch_free(&arch);
+}
+
 // ---- All ranks together.
 
 static uint64_t main_B(const Arch *arch) {
@@ -144,7 +165,8 @@ static uint64_t rank_B(const Pool *pool, const Arch *arch, uint32_t stage, uint3
         if (tensor->layer_kind == UINT32_MAX && tensor->component != COMPONENT_EMBEDDING)
             layers = stage == pool->pp - 1;
         if (tensor->component == COMPONENT_ROUTED) {
-            pool_experts(pool, tensor->per_layer, rank / pool->moe_tp, &first_expert, &experts);
+            uint32_t slots = tensor->per_layer + pool->redundant_experts;
+            pool_experts(pool, slots, rank / pool->moe_tp, &first_expert, &experts);
             sum += layers * experts * shard_cut_B(tensor, pool->moe_tp, rank % pool->moe_tp);
         } else {
             sum += layers * tensor->per_layer * shard_cut_B(tensor, pool->tp, rank % pool->tp);
@@ -198,6 +220,10 @@ static void test_shard_sums_over_ranks_of_many_plans(void **state) {
             if (ranks % ep != 0) continue;
             Plan plan = hand_plan(tp, pp, dp, ep);
             Err err = {0};
+            if (ep > 1 && rng_below(&rng, 4) == 0) {
+                plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
+                plan.pools[0].redundant_experts = ep * (uint32_t)rng_below(&rng, 3);
+            }
             assert_true(++tried < 100000);
             if (!plan_legal(&plan, &arch, &err)) continue;
             check_plan_sums(&plan, &arch);
@@ -281,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_shard_vocabulary_is_padded),
         cmocka_unit_test(test_shard_remainder_experts_make_the_largest_rank),
         cmocka_unit_test(test_shard_tables_are_on_the_outer_stages),
+        cmocka_unit_test(test_shard_redundant_experts_are_copies),
         cmocka_unit_test(test_shard_sums_over_ranks_of_many_plans),
         cmocka_unit_test(test_shard_qwen3_30b_as_logged),
         cmocka_unit_test(test_shard_deepseek_r1_as_logged),

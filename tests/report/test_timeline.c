@@ -139,6 +139,19 @@ static void test_timeline_chrome_names_ranks_when_expanded(void **state) {
     release(&example);
 }
 
+// Refined, a member is the first of ranks that are alike.
+static void test_timeline_chrome_names_classes_when_refined(void **state) {
+    (void)state;
+    Example example;
+    build(&example);
+    example.timeline.form = TIMELINE_REFINED;
+    Text text = {0};
+    timeline_write_chrome(&example.timeline, &example.schedule, &text);
+    assert_non_null(strstr(text.data, "\"args\":{\"name\":\"rank 1 and alike (back, 2 ranks)\"}"));
+    text_free(&text);
+    release(&example);
+}
+
 static Digest digest_after(void (*change)(Timeline *timeline)) {
     Example example;
     build(&example);
@@ -197,6 +210,7 @@ int main(void) {
         cmocka_unit_test(test_timeline_chrome_is_exact_to_the_picosecond),
         cmocka_unit_test(test_timeline_chrome_is_valid_json),
         cmocka_unit_test(test_timeline_chrome_names_ranks_when_expanded),
+        cmocka_unit_test(test_timeline_chrome_names_classes_when_refined),
         cmocka_unit_test(test_timeline_digest_sees_every_part),
         cmocka_unit_test(test_timeline_free_accepts_empty_and_twice),
     };

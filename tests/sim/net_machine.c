@@ -35,6 +35,15 @@ void net_machine_open(NetMachine *machine, const char *text) {
     check_ok(fabric_build(&machine->topology, &machine->catalogue, &machine->fabric, &err), &err);
 }
 
+TierConstants net_machine_tier(void) {
+    Calib calib = {0};
+    Err err = {0};
+    check_ok(calib_load(NULL, "*", &calib, &err), &err);
+    TierConstants constants = tier_constants(&calib);
+    calib_free(&calib);
+    return constants;
+}
+
 void net_machine_close(NetMachine *machine) {
     fabric_free(&machine->fabric);
     device_free(&machine->catalogue);

@@ -1,4 +1,5 @@
-// Machines for lists of transfers: generated fat trees, and whatever a text describes.
+// Machines for lists of transfers: generated fat trees, whatever a text describes, and the
+// constants of their tiers.
 #ifndef TESTS_SIM_NET_MACHINE_H
 #define TESTS_SIM_NET_MACHINE_H
 
@@ -6,6 +7,7 @@
 #include "model/machine/device.h"
 #include "model/machine/fabric.h"
 #include "model/machine/topology.h"
+#include "sim/tier.h"
 
 // `nodes` (even) of 8 GPUs, 450 GB/s between those of a node; each GPU has a port of 50 GB/s; 2
 // nodes hang on a leaf, every leaf on each of `spines` by 50 GB/s: 16 spines are 1:1, 8 are 2:1.
@@ -20,5 +22,8 @@ typedef struct NetMachine {
 } NetMachine;
 void net_machine_open(NetMachine *machine, const char *text);
 void net_machine_close(NetMachine *machine);
+
+// What tiers cost by the shipped calibration.
+TierConstants net_machine_tier(void);
 
 #endif

@@ -128,6 +128,25 @@ static char *racks_machine(Draw *draw, char **fault) {
     return sim_machine_racks(&draw->out->arena, racks, trays);
 }
 
+// The same machine with hashed paths over its network: no formulas for routes.
+static char *with_hashes(Draw *draw, char *json) {
+    static const char plain[] = "\"class\": \"ib\",";
+    Text text = {0};
+    for (const char *at = json, *found; *at != '\0'; at = found + strlen(plain)) {
+        found = strstr(at, plain);
+        if (found == NULL) {
+            text_add(&text, at);
+            break;
+        }
+        text_add_bytes(&text, at, (size_t)(found - at));
+        text_addf(&text, "%s \"policy\": \"hash\",", plain);
+    }
+    char *hashed = arena_string(&draw->out->arena, text_string(&text));
+    text_add(&draw->out->text, ", hashed");
+    text_free(&text);
+    return hashed;
+}
+
 static const char *line_machine(Draw *draw) {
     Arena *arena = &draw->out->arena;
     switch (below(draw, 5)) {
@@ -169,6 +188,7 @@ static void open_machine(Draw *draw) {
     }
     Err err = {0};
     sim_machine_init(&out->bench);
+    if (json != NULL && one_in(draw, 5)) json = with_hashes(draw, json);
     if (line != NULL) {
         check_ok(device_load(&out->bench.catalogue, &err), &err);
         check_ok(topology_load(line, &out->bench.topology, &err), &err);
@@ -333,8 +353,14 @@ static void open_schedule(Draw *draw, uint32_t ranks) {
     bool has_message = roles == 2 && one_in(draw, 2) &&
                        schedule_role_size(schedule, 0) == schedule_role_size(schedule, 1);
     uint64_t bytes = 1 + below(draw, 2000000);
+    Item again = items[0]; // on the same channel, of another size, in a block of its own
+    bool has_again = again.op.kind == OP_COLLECTIVE && one_in(draw, 3);
+    again.op.comm.bytes = extent_fixed(1 + below(draw, 3000000));
+    again.wait = SCHEDULE_NONE;
+    if (has_again) text_add(&draw->out->text, ", the first again");
     for (RoleId r = 0; r < roles; r++) {
         add_items(draw, r, r, items, count, repeat);
+        if (has_again) add_items(draw, r, r, &again, 1, 2);
         if (!has_message) continue;
         BlockId block = schedule_add_block(schedule, r, "message");
         add_message(draw, 0, 1, r == 0, bytes);

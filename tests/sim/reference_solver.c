@@ -8,7 +8,6 @@
 #include "tests/sim/reference_solver.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 #include "model/base/mem.h"
 #include "model/base/wide.h"

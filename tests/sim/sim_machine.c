@@ -5,7 +5,8 @@
 
 void sim_machine_init(SimMachine *bench) {
     *bench = (SimMachine){0};
-    for (uint32_t p = 0; p < CALIB_COUNT; p++) bench->calib.values[p].value = 1;
+    for (uint32_t p = 0; p < CALIB_COUNT; p++)
+        bench->calib.values[p].value = calib_kind((CalibParam)p) == CALIB_IS_PLAIN ? 0 : 1;
     const CalibParam times[] = {CALIB_KERNEL,   CALIB_NVLINK_STEP, CALIB_PCIE_STEP,
                                 CALIB_NET_STEP, CALIB_COLLECTIVE,  CALIB_STEP_OVERHEAD};
     for (uint32_t i = 0; i < sizeof times / sizeof *times; i++)

@@ -148,6 +148,7 @@ static void test_choose_resolves_a_schedule(void **state) {
     LayerKind kind = {.mlp = 0};
     Arch arch = {.mlps = &mlp, .kinds = &kind, .kind_count = 1};
     StepShape shape = {1, 1, 1, 1};
+    Pool pool = {0};
     ChooseLog log = {0};
     open_rails(&bench, CHOOSE_REGULAR);
     Collect collect = {COLLECTIVE_ALL_TO_ALL, ALGORITHM_AUTO, 64000000, 32, 1, 1};
@@ -156,7 +157,7 @@ static void test_choose_resolves_a_schedule(void **state) {
     comm->split = SPLIT_BY_DESTINATION;
     comm->experts = 8;
     comm->experts_total = 256;
-    choose_schedule(bench.chooser, &arch, 0, &shape, &schedule, &log);
+    choose_schedule(bench.chooser, &arch, &pool, &shape, &schedule, &log);
     assert_int_equal(comm->algorithm, ALGORITHM_HIERARCHICAL);
     assert_int_equal(comm->inner, 8);
     assert_int_equal(comm->rail_ppm, 366027);
@@ -165,10 +166,32 @@ static void test_choose_resolves_a_schedule(void **state) {
     assert_int_equal(log.rows[0].second.algorithm, ALGORITHM_DIRECT);
     assert_true(log.rows[0].best.time_ps < log.rows[0].second.time_ps);
     Digest digest = schedule.digest;
-    choose_schedule(bench.chooser, &arch, 0, &shape, &schedule, &log);
+    choose_schedule(bench.chooser, &arch, &pool, &shape, &schedule, &log);
     assert_true(schedule.digest == digest && log.count == 1);
     choose_log_free(&log);
     schedule_free(&schedule);
+    close_bench(&bench);
+}
+
+// Ranks 3 to 13 of the machine straddle the end of a node: 3 to 7 and 8 to 13. They cannot be
+// folded, and the direct all-reduce, with every rank in a role, is simulated as the command does
+// it.
+static void test_choose_takes_ranks_that_straddle_nodes(void **state) {
+    (void)state;
+    Bench bench;
+    open_rails(&bench, CHOOSE_ALL);
+    ChooseCase given = {.kind = COLLECTIVE_ALL_REDUCE,
+                        .bytes = 1000000,
+                        .family = {"group", 11, 1, 1, 0, 0, 0},
+                        .first_gpu = 3};
+    const Choice *choice = choose_times(bench.chooser, &given);
+    check_order(choice);
+    assert_true(choice->times[0].time_ps > 0);
+    // the family may say where it begins, too
+    Time first_ps = choice->times[0].time_ps;
+    given.family.first = 2;
+    given.first_gpu = 1;
+    assert_true(choose_times(bench.chooser, &given)->times[0].time_ps == first_ps);
     close_bench(&bench);
 }
 
@@ -180,6 +203,7 @@ int main(void) {
         cmocka_unit_test(test_choose_finds_ranks_of_a_node),
         cmocka_unit_test(test_choose_does_not_depend_on_what_was_asked),
         cmocka_unit_test(test_choose_resolves_a_schedule),
+        cmocka_unit_test(test_choose_takes_ranks_that_straddle_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,6 +287,47 @@ static void test_evaluate_is_repeatable(void **state) {
     small_machine_close(&machine);
 }
 
+static void check_equal_figures(const Evaluation *a, const Evaluation *b) {
+    assert_true(a->timelines == b->timelines);
+    assert_int_equal(a->ttft_ps, b->ttft_ps);
+    assert_int_equal(a->ttft_bound_ps, b->ttft_bound_ps);
+    assert_int_equal(a->tpot_ps, b->tpot_ps);
+    assert_int_equal(a->tpot_bound_ps, b->tpot_bound_ps);
+    assert_int_equal(a->prefill_ps, b->prefill_ps);
+    assert_int_equal(a->events, b->events);
+    assert_true(a->tok_s_per_gpu == b->tok_s_per_gpu);
+    assert_true(a->prefill_overlap == b->prefill_overlap);
+    assert_true(a->decode_overlap == b->decode_overlap);
+    for (uint32_t i = 0; i < EVALUATE_PARTS; i++)
+        assert_true(a->cycle.part_s[i] == b->cycle.part_s[i]);
+}
+
+// Plans that share routes, algorithms, their decode (the first two), their prefill (the next two),
+// or nothing: each as it is when it is evaluated alone.
+static void test_evaluate_remembers_what_is_the_same(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    Plan plans[] = {make_plan(1, 1, 4), make_plan(1, 1, 4), make_plan(1, 1, 4), make_plan(2, 2, 1),
+                    make_plan(1, 1, 4)};
+    plans[1].pools[0].prefill_overlap = plans[2].pools[0].prefill_overlap = OVERLAP_TWO_BATCH;
+    plans[2].pools[0].decode_overlap = OVERLAP_TWO_BATCH;
+    plans[4].pools[0].prefill_sms = 20;
+    EvaluateInput input = small_machine_input(&machine);
+    input.memory = evaluate_memory_open(&input);
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Evaluation alone = evaluate(&machine, &plans[i]), together;
+        Err err = {0};
+        uint64_t sequences = space_sequences(&plans[i].pools[0], machine.scenario.concurrency);
+        check_ok(evaluate_plan(&input, &plans[i], sequences, &together, &err), &err);
+        check_equal_figures(&alone, &together);
+        evaluate_free(&alone);
+        evaluate_free(&together);
+    }
+    evaluate_memory_close(input.memory);
+    small_machine_close(&machine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evaluate_draws_scale_each_part_and_the_waiting),
@@ -299,6 +340,7 @@ int main(void) {
         cmocka_unit_test(test_evaluate_keeps_phases_that_can_be_traced),
         cmocka_unit_test(test_evaluate_overlap_is_what_lies_beside_computing),
         cmocka_unit_test(test_evaluate_is_repeatable),
+        cmocka_unit_test(test_evaluate_remembers_what_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

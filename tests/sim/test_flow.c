@@ -138,18 +138,29 @@ static void test_flow_two_on_one_path(void **state) {
     flow_close(net);
 }
 
-// 1 MB and 1.01 MB on one link of 100 GB/s end at 20 and 20.1 us. With an eps of 1 % both end at
-// 20: the second has 0.01 MB left, 0.1 us of 20 at its new rate; at its old one it would take 0.2
-// us, of 20 that is 1 %.
+// Two links of 100 GB/s with 1 MB each beside 1 MB and 1.1 MB: the first of one ends at 20 us, that
+// of the other at 20.1 us with 1.005 MB. Half a percent apart, so with an eps of 1 % both end at
+// 20.1 us; the other of each link moves on at half the rate until then. It had 0.1 MB left at 20 us
+// alone on the first link: 0.005 MB in 0.1 us, then 0.095 MB in 0.95 us, to 21.05 us instead of 21.
 static void test_flow_eps_ends_together_what_is_close(void **state) {
     (void)state;
     FlowNet *net = flow_open();
-    FlowEdge edge = {flow_add_resource(net, 100 * GBPS), 1};
+    FlowEdge a = {flow_add_resource(net, 100 * GBPS), 1},
+             b = {flow_add_resource(net, 100 * GBPS), 1};
+    uint32_t tag;
     flow_set_eps(net, 10000000);
-    assert_true(start(net, &edge, 1, 1, 1000000, 1, 0));
-    assert_true(start(net, &edge, 1, 1, 1010000, 2, 0));
-    assert_int_equal(finish_of(net, 2, 0), 20 * PS_PER_US);
-    assert_int_equal(flow_stats(net).early_ppb, 10000000);
+    assert_true(start(net, &a, 1, 1, 1000000, 1, 0));
+    assert_true(start(net, &a, 1, 1, 1100000, 2, 0));
+    assert_true(start(net, &b, 1, 1, 1005000, 3, 0));
+    assert_true(start(net, &b, 1, 1, 2000000, 4, 0));
+    flow_solve(net, 0);
+    Time both = flow_next(net);
+    assert_int_equal(both, 20100000);
+    assert_true(flow_take(net, both, &tag) && flow_take(net, both, &tag));
+    assert_false(flow_take(net, both, &tag));
+    // 0.1 us of 20.1 us, rounded up
+    assert_int_equal(flow_stats(net).late_ppb, 4975125);
+    assert_int_equal(finish_of(net, 2, both), 21050000);
     flow_close(net);
 }
 

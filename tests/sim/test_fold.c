@@ -1,7 +1,8 @@
 // Which placements are products of digits, and which links alike transfers load alike.
 #include "tests/check.h"
 
-#include "sim/fold.h"
+#include "sim/fold_memory.h"
+#include "tests/sim/sim_machine.h"
 
 static void check_set(const DigitSet *set, uint32_t first, uint32_t count, uint32_t repeat) {
     assert_int_equal(set->first, first);
@@ -104,6 +105,40 @@ static void test_fold_orbits_are_equal_apart_or_in_conflict(void **state) {
     assert_false(fold_orbit_conflict(&whole, &other));
 }
 
+// Four GPUs to four others of 8 around a switch: 16 pairs, 4 of them on each of the links up and 4
+// on each down. Asked again it is the same route; 15 pairs are refused, again with the same words.
+static void test_fold_memory_gives_what_was_found(void **state) {
+    (void)state;
+    SimMachine bench;
+    Arena arena = {0};
+    Err err = {0}, again = {0};
+    sim_machine_open(&bench, sim_machine_switch(&arena, 8, 2, "100 GB/s"));
+    const FabricShape *shape = &bench.fabric.shape;
+    Box low, high;
+    check_ok(fold_box(shape, &(RankSet){0, 4, 4, 1}, 0, &low, &err), &err);
+    check_ok(fold_box(shape, &(RankSet){4, 4, 4, 1}, 0, &high, &err), &err);
+    FoldPair pair = {.from_gpu = 0,
+                     .to_gpu = 4,
+                     .from_box = &low,
+                     .to_box = &high,
+                     .pairing = FOLD_ALL_PAIRS,
+                     .flows = 16};
+    FoldMemory *memory = fold_memory_open(&bench.fabric);
+    const FoldRoute *route = fold_memory_route(memory, shape, &pair, &err);
+    assert_non_null(route);
+    for (uint32_t i = 0; i < route->count; i++)
+        assert_int_equal(route->edges[i].coefficient * route->edges[i].orbit.size,
+                         16 * route->scale / route->edges[i].orbit.planes);
+    assert_ptr_equal(fold_memory_route(memory, shape, &pair, &err), route);
+    pair.flows = 15;
+    assert_null(fold_memory_route(memory, shape, &pair, &err));
+    assert_null(fold_memory_route(memory, shape, &pair, &again));
+    assert_string_equal(err.text, again.text);
+    fold_memory_close(memory);
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_box_of_a_whole_unit),
@@ -114,6 +149,7 @@ int main(void) {
         cmocka_unit_test(test_fold_chain),
         cmocka_unit_test(test_fold_digits),
         cmocka_unit_test(test_fold_orbits_are_equal_apart_or_in_conflict),
+        cmocka_unit_test(test_fold_memory_gives_what_was_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -418,13 +418,13 @@ static void test_packet_refuses(void **state) {
     Err err = {0};
     TransfersResult result = {0};
     net_machine_open(&machine, "switch:4,100GB/s");
-    const NetTransfer good = {0, 1, 900, 0}, far = {0, 4, 900, 0},
+    const NetTransfer good = {0, 1, 900, 0}, far = {0, 5, 900, 0},
                       huge = {0, 1, UINT64_C(1) << 40, 0};
     PacketOptions options = small;
 #define REFUSES(list, message)                                                                     \
     check_fails(packet_run(&machine.fabric, &(list), 1, &options, &result, NULL, &err), &err,      \
                 message)
-    REFUSES(far, "transfer 0: GPU 4 is not there: the machine has GPUs 0 to 3");
+    REFUSES(far, "transfer 0: part 5 is not there: the machine has GPUs 0 to 3 and parts to 4");
     REFUSES(huge, "the transfers have over 134217728 packets: expected fewer bytes or a larger MTU "
                   "than 900 B");
     options.buffer_B = 999;

@@ -8,7 +8,7 @@ static Ranking rank(const SmallMachine *machine) {
     EvaluateInput input = small_machine_input(machine);
     Ranking ranking;
     Err err = {0};
-    check_ok(rank_plans(&input, &ranking, &err), &err);
+    check_ok(rank_plans(&input, &(SpaceExperts){0}, &ranking, &err), &err);
     return ranking;
 }
 

@@ -1,6 +1,7 @@
 // Runs of classes of ranks are those of every rank, to the picosecond, on random machines,
-// schedules, loads and faults. MOESIM_CASES in the environment says how many; MOESIM_SEED where to
-// begin. A failure prints the seed and what was drawn.
+// schedules, loads and faults; what the classes are in worked cases, and what is refused.
+// MOESIM_CASES in the environment says how many random ones; MOESIM_SEED where to begin. A failure
+// prints the seed and what was drawn.
 #include "tests/check.h"
 
 #include "model/base/hash.h"
@@ -73,6 +74,8 @@ static void compare(const RandomCase *drawn, const Timeline *some, const Timelin
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) {
         check_same(some->links[c].bytes, all->links[c].bytes, "bytes");
         check_same(some->links[c].busiest_B, all->links[c].busiest_B, "busiest link");
+        if (some->form == TIMELINE_REFINED)
+            check_same(strcmp(some->links[c].busiest_name, all->links[c].busiest_name), 0, "name");
     }
 }
 
@@ -331,8 +334,7 @@ static void test_refine_routes_are_those_of_the_fabric(void **state) {
 
 // ---- Several schedules in one simulation
 
-// Two collectives one after the other on the same ranks, the second 10 us later: refined as
-// expanded.
+// The end of the second of two schedules, submitted 10 us after the first.
 static Time run_two(SimMachine *bench, const Schedule *first, const Schedule *second,
                     SimForm form) {
     const StepShape shape = {1, 1, 1, 1};
@@ -352,6 +354,7 @@ static Time run_two(SimMachine *bench, const Schedule *first, const Schedule *se
     return end;
 }
 
+// Two collectives on the same ranks: refined as expanded.
 static void test_refine_submissions_share_classes_of_links(void **state) {
     (void)state;
     Arena arena = {0};

@@ -3,8 +3,11 @@
 
 #include "model/plan/lower.h"
 #include "tests/plan/hand_plan.h"
+#include "tests/sim/random_case.h"
 #include "tests/sim/sim_machine.h"
 #include "tests/sim/small_machine.h"
+
+#define RANDOM_CASES 150
 
 // With spans every repeat is run, without them the steady ones are left out.
 typedef struct Pair {
@@ -69,13 +72,16 @@ static void test_repeat_layers_of_plans_are_left_out(void **state) {
     (void)state;
     SmallMachine machine;
     small_machine_open(&machine, "switch:4,450GB/s");
-    const Plan plans[] = {make_plan(1, 1, 4), make_plan(4, 1, 1), make_plan(2, 2, 1),
-                          make_plan(1, 4, 1)};
+    Plan plans[] = {make_plan(1, 1, 4), make_plan(4, 1, 1), make_plan(2, 2, 1), make_plan(1, 4, 1),
+                    make_plan(1, 1, 4)};
+    Pool *pool = &plans[4].pools[0];
+    pool->decode_overlap = pool->prefill_overlap = OVERLAP_TWO_BATCH;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
-        for (uint32_t phase = 0; phase < 2; phase++) {
-            check_plan(&machine, &plans[i], phase == 0 ? PHASE_DECODE : PHASE_PREFILL, SIM_FOLDED);
-            check_plan(&machine, &plans[i], phase == 0 ? PHASE_DECODE : PHASE_PREFILL,
-                       SIM_EXPANDED);
+        for (uint32_t p = 0; p < 2; p++) {
+            Phase phase = p == 0 ? PHASE_DECODE : PHASE_PREFILL;
+            check_plan(&machine, &plans[i], phase, SIM_FOLDED);
+            check_plan(&machine, &plans[i], phase, SIM_REFINED);
+            check_plan(&machine, &plans[i], phase, SIM_EXPANDED);
         }
     small_machine_close(&machine);
 }
@@ -112,7 +118,7 @@ static void test_repeat_with_transfers_under_way(void **state) {
     schedule_finish(&schedule);
     Pair pair;
     StepShape shape = step_shape_decode(1, 1);
-    const SimForm forms[] = {SIM_FOLDED, SIM_EXPANDED};
+    const SimForm forms[] = {SIM_FOLDED, SIM_REFINED, SIM_EXPANDED};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         run_both(&bench.fabric, &bench.model, &schedule, &shape, forms[i], &pair);
         check_equal(&pair);
@@ -124,10 +130,123 @@ static void test_repeat_with_transfers_under_way(void **state) {
     arena_free(&arena);
 }
 
+// Layers of two kinds in turn, three of one and one of the other, after a first one and before a
+// last: no segment repeats for long, but pairs of them do.
+static void test_repeat_of_segments_in_turn(void **state) {
+    (void)state;
+    SimMachine bench;
+    Arena arena = {0};
+    Schedule schedule = {0};
+    sim_machine_open(&bench, sim_machine_switch(&arena, 8, 2, "100 GB/s"));
+    schedule_init(&schedule, "in turn", 8);
+    RoleId role = schedule_add_role(&schedule, "all", (RankSet){0, 8, 8, 1}, 2);
+    GroupId group = schedule_add_group(
+        &schedule, &(GroupFamily){.name = "all", .size = 8, .stride = 1, .count = 1});
+    BlockId blocks[2];
+    for (uint32_t b = 0; b < 2; b++) {
+        blocks[b] = schedule_add_block(&schedule, role, b == 0 ? "short" : "long");
+        Op work = sim_machine_memory_op("work", 0, 1000000 + b * 500000);
+        OpId worked = schedule_add_op(&schedule, &work);
+        OpId moved = schedule_add_op(&schedule, &(Op){.kind = OP_COLLECTIVE,
+                                                      .op_class = OP_CLASS_OTHER,
+                                                      .name = "exchange",
+                                                      .stream = 1,
+                                                      .comm = {.collective = COLLECTIVE_ALL_TO_ALL,
+                                                               .algorithm = ALGORITHM_DIRECT,
+                                                               .group = group,
+                                                               .channel = b,
+                                                               .bytes = extent_fixed(800000),
+                                                               .element = 1,
+                                                               .format = NUMFMT_BF16}});
+        schedule_add_wait(&schedule, worked);
+        work.name = "rest";
+        schedule_add_op(&schedule, &work);
+        schedule_add_wait(&schedule, moved);
+    }
+    schedule_add_segment(&schedule, role, blocks[0], 2);
+    for (uint32_t i = 0; i < 20; i++) {
+        schedule_add_segment(&schedule, role, blocks[1], 1);
+        schedule_add_segment(&schedule, role, blocks[0], 3);
+    }
+    schedule_add_segment(&schedule, role, blocks[1], 2);
+    schedule_finish(&schedule);
+    Pair pair;
+    StepShape shape = step_shape_decode(1, 1);
+    const SimForm forms[] = {SIM_FOLDED, SIM_REFINED, SIM_EXPANDED};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        run_both(&bench.fabric, &bench.model, &schedule, &shape, forms[i], &pair);
+        check_equal(&pair);
+        assert_true(pair.skipped.events * 3 < pair.run.events);
+        free_both(&pair);
+    }
+    schedule_free(&schedule);
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
+static uint64_t events_of_rounds(const SmallMachine *machine, const Plan *plan, uint32_t rounds,
+                                 SimForm form) {
+    StepShape shape = step_shape_decode(5, 3000);
+    Schedule schedule = {0};
+    Pair pair;
+    lower_plan(plan, 0, &machine->arch, PHASE_DECODE, rounds, &schedule);
+    run_both(&machine->fabric, &machine->model, &schedule, &shape, form, &pair);
+    check_equal(&pair);
+    uint64_t events = pair.skipped.events;
+    free_both(&pair);
+    schedule_free(&schedule);
+    return events;
+}
+
+// Four stages with four micro-batches: a round is 4 passes. When the pipeline is full every pass is
+// like the one before, and 20 rounds take as many events as 10.
+static void test_repeat_passes_of_a_full_pipeline_are_left_out(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    Plan plan = make_plan(1, 4, 1);
+    plan.pools[0].micro_batches = 4;
+    const SimForm forms[] = {SIM_FOLDED, SIM_REFINED, SIM_EXPANDED};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        assert_int_equal(events_of_rounds(&machine, &plan, 10, forms[i]),
+                         events_of_rounds(&machine, &plan, 20, forms[i]));
+    small_machine_close(&machine);
+}
+
+// Whatever the machine, the load and the faults: many passes of random schedules.
+static void test_repeat_of_random_schedules_changes_nothing(void **state) {
+    (void)state;
+    uint32_t shorter = 0;
+    for (uint64_t seed = 1; seed <= RANDOM_CASES; seed++) {
+        RandomCase drawn = {0};
+        Err err = {0};
+        Pair pair;
+        random_case_open(&drawn, seed);
+        for (RoleId r = 0; r < drawn.schedule.role_count; r++) drawn.schedule.roles[r].passes *= 9;
+        SimOptions run = {.form = SIM_REFINED, .first_gpu = drawn.first_gpu, .keep_spans = true};
+        SimOptions skip = {.form = SIM_REFINED, .first_gpu = drawn.first_gpu};
+        const SimMachine *bench = &drawn.bench;
+        if (sim_run(&bench->fabric, &bench->model, &drawn.schedule, &drawn.shape, &drawn.load, &run,
+                    &pair.run, &err)) {
+            check_ok(sim_run(&bench->fabric, &bench->model, &drawn.schedule, &drawn.shape,
+                             &drawn.load, &skip, &pair.skipped, &err),
+                     &err);
+            check_equal(&pair);
+            shorter += pair.skipped.events < pair.run.events;
+            free_both(&pair);
+        }
+        random_case_close(&drawn);
+    }
+    assert_true(shorter > RANDOM_CASES / 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repeat_layers_of_plans_are_left_out),
         cmocka_unit_test(test_repeat_with_transfers_under_way),
+        cmocka_unit_test(test_repeat_of_segments_in_turn),
+        cmocka_unit_test(test_repeat_passes_of_a_full_pipeline_are_left_out),
+        cmocka_unit_test(test_repeat_of_random_schedules_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

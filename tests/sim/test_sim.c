@@ -238,6 +238,49 @@ static void test_sim_submissions_share_links(void **state) {
     arena_free(&arena);
 }
 
+// The second begins 0.1 us after the first, whose bytes end at 40.4 us: 0.1 us alone, then 19.9 us
+// of it at half the rate. The second has 0.1 us left then, and ends at 40.5 us. With an eps of 5 %
+// both end as one: the second goes on at half the rate until 40.6 us, the first is 0.2 us late of
+// about 40 us: 5e-3. All of a simulation have the same eps.
+static void test_sim_flow_eps_puts_ends_together(void **state) {
+    (void)state;
+    static const Time first_ends[] = {40400000, 40600000}, second_ends[] = {40500000, 40600000};
+    Arena arena = {0};
+    Err err = {0};
+    SimMachine bench;
+    Schedule schedule = {0};
+    sim_machine_open(&bench, sim_machine_switch(&arena, 2, 1, "100 GB/s"));
+    Collect collect = {COLLECTIVE_ALL_TO_ALL, ALGORITHM_DIRECT, 4000000, 2, 1, 1};
+    sim_machine_collect(&schedule, 2, &collect);
+    StepShape shape = {1, 1, 1, 1};
+    Load load = load_uniform();
+    for (uint32_t i = 0; i < 2; i++) {
+        SimOptions options = {.form = SIM_FOLDED, .flow_eps_ppb = i * 50000000}, other = options;
+        uint32_t a, b;
+        Timeline first = {0}, second = {0};
+        Sim *sim = sim_open(&bench.fabric, &bench.model);
+        check_ok(sim_submit(sim, &schedule, &shape, &load, &options, 0, &a, &err), &err);
+        check_ok(sim_submit(sim, &schedule, &shape, &load, &options, 100000, &b, &err), &err);
+        other.flow_eps_ppb = 7;
+        assert_false(sim_submit(sim, &schedule, &shape, &load, &other, 0, &b, &err));
+        assert_non_null(strstr(err.text, "must have one flow eps"));
+        err = (Err){0};
+        check_ok(sim_advance(sim, &err), &err);
+        sim_timeline(sim, a, &first);
+        sim_timeline(sim, b, &second);
+        assert_int_equal(first.end_ps, first_ends[i]);
+        assert_int_equal(second.end_ps, second_ends[i] - 100000);
+        assert_int_equal(first.flow_eps_ppb, i * 50000000);
+        check_close((double)first.flow_eps_error_ppb, i * 5e6, 0.02);
+        timeline_free(&first);
+        timeline_free(&second);
+        sim_close(sim);
+    }
+    schedule_free(&schedule);
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_all_to_all_equals_closed_form),
@@ -249,6 +292,7 @@ int main(void) {
         cmocka_unit_test(test_sim_latency_is_not_bandwidth),
         cmocka_unit_test(test_sim_pipeline_round),
         cmocka_unit_test(test_sim_submissions_share_links),
+        cmocka_unit_test(test_sim_flow_eps_puts_ends_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // The search space: every combination is kept or counted, and the reasons are the right ones.
 #include "tests/check.h"
 
+#include "sim/search/space_fit.h"
 #include "sim/search/space.h"
 #include "tests/machine/machine.h"
 #include "tests/plan/hand_arch.h"
@@ -21,7 +22,7 @@ static Space build(const char *spec, void (*model)(Arch *), const Scenario *scen
     Err err = {0};
     machine_open(&machine, spec);
     model(&arch);
-    check_ok(space_build(&machine.fabric, &arch, scenario, &space, &err), &err);
+    check_ok(space_build(&machine.fabric, &arch, scenario, &(SpaceExperts){0}, &space, &err), &err);
     arch_free(&arch);
     machine_close(&machine);
     return space;
@@ -133,7 +134,8 @@ static void test_space_accounts_for_every_plan(void **state) {
     Scenario scenario = workload(4096, 1024, 1024);
     machine_open(&machine, "nvl72");
     hand_arch_kimi_small(&arch);
-    check_ok(space_build(&machine.fabric, &arch, &scenario, &space, &err), &err);
+    check_ok(space_build(&machine.fabric, &arch, &scenario, &(SpaceExperts){0}, &space, &err),
+             &err);
     uint32_t counted = space.candidate_count;
     for (uint32_t i = 0; i < space.ledger_count; i++) {
         assert_true(space.ledger[i].count > 0);
@@ -283,6 +285,30 @@ static void test_space_tries_two_batches_where_tokens_travel(void **state) {
         }
         space_free(&space);
     }
+}
+
+// Qwen3-30B on 4 GPUs with 2 redundant experts: 130 slots are no multiple of 4, so EP 4 is out, and
+// EP 2 has 65 each. With one position there is nothing to replicate.
+static void test_space_redundant_experts_are_on_plans_with_positions(void **state) {
+    (void)state;
+    Scenario scenario = workload(1024, 1024, 64);
+    Machine machine;
+    Arch arch;
+    Space space = {0};
+    Err err = {0};
+    SpaceExperts experts = {EXPERT_PLACEMENT_EPLB, 2};
+    machine_open(&machine, "switch:4,450GB/s");
+    hand_arch_qwen3_30b(&arch);
+    check_ok(space_build(&machine.fabric, &arch, &scenario, &experts, &space, &err), &err);
+    find_plan(&space, "TP1 PP1 DP2 EP2 x2 +2r");
+    find_plan(&space, "TP4 PP1 DP1 EP1 x1");
+    assert_true(is_absent(&space, "TP1 PP1 DP2 EP2 x2"));
+    const LedgerRow *row =
+        find_row(&space, LEDGER_ILLEGAL, "ep does not divide the experts and redundant ones");
+    assert_string_equal(row->nearest_text, "ep 4 does not divide 128 experts and 2 redundant ones");
+    space_free(&space);
+    arch_free(&arch);
+    machine_close(&machine);
 }
 
 // ---- Reasons.
@@ -440,6 +466,34 @@ static void test_space_cache_that_does_not_fit(void **state) {
     space_free(&space);
 }
 
+// A GPU's memory is that of the plan alone, also where its buffers were remembered from another.
+static void test_space_buffers_are_those_of_each_plan(void **state) {
+    (void)state;
+    Machine machine;
+    Arch arch;
+    Space space = {0};
+    Err err = {0};
+    Scenario scenario = workload(1024, 1024, 512);
+    machine_open(&machine, "hgx-h100");
+    hand_arch_qwen3_30b(&arch);
+    check_ok(space_build(&machine.fabric, &arch, &scenario, &(SpaceExperts){0}, &space, &err),
+             &err);
+    assert_true(space.candidate_count > 2);
+    for (uint32_t i = 0; i < space.candidate_count; i++) {
+        const Candidate *candidate = &space.candidates[i];
+        FitInput input = {.arch = &arch, .scenario = &scenario, .sequences = candidate->sequences};
+        for (uint32_t c = 0; c < machine.fabric.class_count; c++)
+            if (machine.fabric.classes[c].kind == PART_GPU)
+                input.device = machine.fabric.classes[c].device;
+        MemoryUse use;
+        assert_null(space_fit_full(&input, &candidate->plan, &use, &err));
+        assert_int_equal(use.total_B, candidate->memory.total_B);
+    }
+    space_free(&space);
+    arch_free(&arch);
+    machine_close(&machine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_space_reject_keeps_the_nearest_miss),
@@ -452,6 +506,7 @@ int main(void) {
         cmocka_unit_test(test_space_tries_odd_depths_for_one_replica),
         cmocka_unit_test(test_space_one_more_node_takes_away_no_plan),
         cmocka_unit_test(test_space_tries_two_batches_where_tokens_travel),
+        cmocka_unit_test(test_space_redundant_experts_are_on_plans_with_positions),
         cmocka_unit_test(test_space_says_how_far_the_nearest_misses),
         cmocka_unit_test(test_space_keeps_tp_inside_a_domain),
         cmocka_unit_test(test_space_aligns_groups_with_nodes),
@@ -462,6 +517,7 @@ int main(void) {
         cmocka_unit_test(test_space_engines_hold_whole_experts_for_all_to_all),
         cmocka_unit_test(test_space_notes_idle_attention_ranks),
         cmocka_unit_test(test_space_cache_that_does_not_fit),
+        cmocka_unit_test(test_space_buffers_are_those_of_each_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

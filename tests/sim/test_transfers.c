@@ -1,7 +1,6 @@
 // Lists of transfers through the flow model, as worked examples.
 #include "tests/check.h"
 
-#include "model/base/rng.h"
 #include "sim/transfers.h"
 #include "tests/sim/net_machine.h"
 
@@ -103,6 +102,33 @@ static void test_transfers_use_the_calibration(void **state) {
     transfers_result_free(&r);
 }
 
+// A GPU and its host by C2C alone.
+static const char c2c_machine[] =
+    "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"t\", \"source\": \"test\","
+    " \"templates\": {\"node\": {\"parts\": {\"gpu\": {\"kind\": \"gpu\"},"
+    " \"cpu\": {\"kind\": \"cpu\"}}, \"links\": [{\"from\": \"gpu\", \"to\": \"cpu\","
+    " \"class\": \"c2c\", \"bandwidth\": \"450 GB/s\", \"latency\": \"400 ns\"}]}},"
+    " \"machine\": \"node\"}";
+
+// Copy engines reach 90 % of NVLink where kernels reach 80 %: 9 MB by 100 GB/s take 100 us. Other
+// links do not ask who moves: 9 MB by C2C, 450 GB/s at 50 %, take 40 us.
+static void test_transfers_by_copy_engines(void **state) {
+    (void)state;
+    Calib calib = {0};
+    calib.values[CALIB_NVLINK].value = 0.8;
+    calib.values[CALIB_NVLINK_COPY].value = 0.9;
+    calib.values[CALIB_C2C].value = 0.5;
+    TransfersOptions options = {.calib = &calib, .mover = TRANSFERS_BY_COPY_ENGINES};
+    NetTransfer list[] = {{0, 1, 9 * MB, 0}};
+    TransfersResult r = run("switch:2,100GB/s,latency=250ns", list, 1, &options);
+    assert_int_equal(finish_ns(&r, 0), 500 + 100000);
+    transfers_result_free(&r);
+    NetTransfer host[] = {{0, 1, 9 * MB, 0}};
+    r = run(c2c_machine, host, 1, &options);
+    assert_int_equal(finish_ns(&r, 0), 400 + 40000);
+    transfers_result_free(&r);
+}
+
 // All pairs of a fat tree, 2 spines for 16 ports a leaf: a leaf sends 16 x 16 x 100 kB over 2 links
 // of 50 GB/s to the other leaf: 256 us and 2 us of latency. Backwards the same.
 static void test_transfers_find_the_narrow_tier(void **state) {
@@ -139,9 +165,12 @@ static void test_transfers_refuse(void **state) {
         check_fails(transfers_run(&machine.fabric, list, 2, &options, &result, &err), &err,        \
                     message);                                                                      \
     } while (0)
-    REFUSES("transfer 1: GPU 4 is not there: the machine has GPUs 0 to 3", {4, 1, 1, 0});
-    REFUSES("transfer 1: GPU 9 is not there: the machine has GPUs 0 to 3", {1, 9, 1, 0});
-    REFUSES("transfer 1: expected two GPUs, found GPU 2 twice", {2, 2, 1, 0});
+    REFUSES("transfer 1: switch is a switch, which sends and receives nothing itself: expected a "
+            "gpu, cpu, nic, memory or storage",
+            {4, 1, 1, 0});
+    REFUSES("transfer 1: part 9 is not there: the machine has GPUs 0 to 3 and parts to 4",
+            {1, 9, 1, 0});
+    REFUSES("transfer 1: expected two parts, found gpu[2] twice", {2, 2, 1, 0});
     REFUSES("transfer 1: expected less than 2^62 B, found 9223372036854775808 B",
             {2, 3, UINT64_C(1) << 63, 0});
     REFUSES("transfer 1: expected a start of 0 or later, found -1 ps", {2, 3, 1, -1});
@@ -151,6 +180,123 @@ static void test_transfers_refuse(void **state) {
             {2, 3, 1, TIME_MAX});
 #undef REFUSES
     assert_null(result.finish);
+    net_machine_close(&machine);
+}
+
+// Part `number` of those of the name.
+static VertexId part(const Fabric *fabric, const char *name, uint32_t number) {
+    for (uint32_t i = 0; i < fabric->class_count; i++)
+        if (strcmp(fabric->classes[i].name, name) == 0) return fabric->classes[i].first + number;
+    fail_msg("no parts are called %s", name);
+    return FABRIC_NONE;
+}
+
+// Two GPUs of 450 GB/s each to the Grace that they share write to its DRAM of 512 GB/s: 9 GB take
+// 17.578125 ms, and 300 ns of C2C and memory; each gets 256 GB/s. One alone has all of its C2C: 4.5
+// GB take 10 ms. Reading is the same the other way.
+static void test_transfers_to_host_memory_share_its_rate(void **state) {
+    (void)state;
+    NetMachine machine;
+    Err err = {0};
+    TransfersResult r = {0};
+    net_machine_open(&machine, "nvl72.json");
+    VertexId dram = part(&machine.fabric, "tray.dram", 0);
+    NetTransfer both[] = {{0, dram, 4500 * MB, 0}, {1, dram, 4500 * MB, 0}};
+    check_ok(transfers_run(&machine.fabric, both, 2, &nominal, &r, &err), &err);
+    assert_int_equal(r.finish[0], INT64_C(17578125000) + 300 * PS_PER_NS);
+    assert_int_equal(r.finish[1], r.finish[0]);
+    assert_int_equal(r.bound_ps, r.end_ps);
+    assert_string_equal(r.links[LINK_MEMORY].busiest_name, "tray[0].cpu[0] -> tray[0].dram[0]");
+    transfers_result_free(&r);
+    check_ok(transfers_run(&machine.fabric, both, 1, &nominal, &r, &err), &err);
+    assert_int_equal(finish_ns(&r, 0), 10000300);
+    transfers_result_free(&r);
+    NetTransfer back[] = {{dram, 0, 4500 * MB, 0}, {dram, 1, 4500 * MB, 0}};
+    check_ok(transfers_run(&machine.fabric, back, 2, &nominal, &r, &err), &err);
+    assert_int_equal(r.end_ps, INT64_C(17578125000) + 300 * PS_PER_NS);
+    transfers_result_free(&r);
+    net_machine_close(&machine);
+}
+
+// A drive of DGX A100 moves 7.875 GB/s: 7.875 GB take 1 s, 10 us of the drive and 200 ns of PCIe.
+static void test_transfers_to_storage(void **state) {
+    (void)state;
+    NetMachine machine;
+    Err err = {0};
+    TransfersResult r = {0};
+    net_machine_open(&machine, "hgx-a100.json");
+    NetTransfer list[] = {{0, part(&machine.fabric, "nvme", 0), 7875 * MB, 0}};
+    check_ok(transfers_run(&machine.fabric, list, 1, &nominal, &r, &err), &err);
+    assert_int_equal(finish_ns(&r, 0), 1000010200);
+    transfers_result_free(&r);
+    net_machine_close(&machine);
+}
+
+// A checkpoint of 8 x 63 GB, a drive for each GPU, from the drives beside them: bytes / storage
+// rate, 504 GB / (8 x 7.875 GB/s) = 8 s. Read by all GPUs from one drive, as a shared file is, it
+// takes eight times as long: 64 s.
+static void test_transfers_load_a_checkpoint(void **state) {
+    (void)state;
+    NetMachine machine;
+    Err err = {0};
+    TransfersResult r = {0};
+    net_machine_open(&machine, "hgx-a100.json");
+    VertexId nvme = part(&machine.fabric, "nvme", 0);
+    NetTransfer own[8], shared[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        own[i] = (NetTransfer){nvme + i, i, 63000 * MB, 0};
+        shared[i] = (NetTransfer){nvme, i, 63000 * MB, 0};
+    }
+    check_ok(transfers_run(&machine.fabric, own, 8, &nominal, &r, &err), &err);
+    assert_int_equal(finish_ns(&r, 7), INT64_C(8000010200));
+    transfers_result_free(&r);
+    check_ok(transfers_run(&machine.fabric, shared, 8, &nominal, &r, &err), &err);
+    assert_int_equal(r.bound_ps, INT64_C(64) * PS_PER_SECOND + 10200 * PS_PER_NS);
+    assert_true(r.end_ps >= r.bound_ps && r.end_ps < r.bound_ps + PS_PER_SECOND / 1000);
+    transfers_result_free(&r);
+    net_machine_close(&machine);
+}
+
+// The memory of all CPUs of a CloudMatrix384 is a pool: an NPU reaches DRAM of another node over
+// seven planes of UB, and the CPU there takes 7 x 22.857 = 159.999 GB/s: 159.999 GB in 1 s. Two
+// nodes' memories together are twice as fast.
+static void test_transfers_to_pooled_memory(void **state) {
+    (void)state;
+    NetMachine machine;
+    Err err = {0};
+    TransfersResult r = {0};
+    net_machine_open(&machine, "cloudmatrix384.json");
+    VertexId dram = part(&machine.fabric, "node.dram", 0);
+    NetTransfer list[] = {{0, dram + 4, 159999 * MB, 0}, {0, dram + 8, 159999 * MB, 0}};
+    check_ok(transfers_run(&machine.fabric, list, 2, &nominal, &r, &err), &err);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(r.finish[i] > PS_PER_SECOND);
+        assert_true(r.finish[i] < PS_PER_SECOND + 10000 * PS_PER_NS); // latencies
+    }
+    assert_int_equal(r.links[LINK_MEMORY].busiest_B, 159999 * MB);
+    transfers_result_free(&r);
+    net_machine_close(&machine);
+}
+
+// Two GPUs of a DGX-1 behind one PCIe switch share the link of its one NIC, 15.75 GB/s: twice
+// 15.75 GB take 2 s.
+static void test_transfers_behind_one_nic_share_it(void **state) {
+    (void)state;
+    NetMachine machine;
+    Err err = {0};
+    TransfersResult r = {0};
+    Route route = {0};
+    net_machine_open(&machine, "dgx1-v100.json");
+    VertexId nic = part(&machine.fabric, "nic", 0);
+    check_ok(fabric_route(&machine.fabric, 0, nic, &route, &err), &err);
+    uint64_t second_B = route.bandwidth_Bps;
+    NetTransfer list[] = {{0, nic, second_B, 0}, {1, nic, second_B, 0}};
+    check_ok(transfers_run(&machine.fabric, list, 2, &nominal, &r, &err), &err);
+    assert_int_equal(second_B, 15750 * MB);
+    assert_int_equal(r.finish[0], 2 * PS_PER_SECOND + route.latency_ps);
+    assert_int_equal(r.finish[1], r.finish[0]);
+    fabric_route_free(&route);
+    transfers_result_free(&r);
     net_machine_close(&machine);
 }
 
@@ -170,8 +316,14 @@ int main(void) {
         cmocka_unit_test(test_transfers_stripe_over_planes),
         cmocka_unit_test(test_transfers_count_headers),
         cmocka_unit_test(test_transfers_use_the_calibration),
+        cmocka_unit_test(test_transfers_by_copy_engines),
         cmocka_unit_test(test_transfers_find_the_narrow_tier),
         cmocka_unit_test(test_transfers_refuse),
+        cmocka_unit_test(test_transfers_to_host_memory_share_its_rate),
+        cmocka_unit_test(test_transfers_to_storage),
+        cmocka_unit_test(test_transfers_load_a_checkpoint),
+        cmocka_unit_test(test_transfers_to_pooled_memory),
+        cmocka_unit_test(test_transfers_behind_one_nic_share_it),
         cmocka_unit_test(test_transfers_of_an_empty_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
