@@ -42,8 +42,8 @@
 #define OPTION_FLOW_EPS                                                                            \
     {                                                                                              \
         "flow-eps", 0, CLI_TEXT, "PART", "0",                                                      \
-            "let transfers that end within this part of their time end together, such as 1e-3; 0 " \
-            "is exact"                                                                             \
+            "let transfers that end within this part of their time end together, such as 1e-3; "   \
+            "links idle meanwhile come on top; 0 is exact"                                         \
     }
 
 #define OPTION_SAMPLES                                                                             \

@@ -93,7 +93,9 @@ bool fields_size(const Field *field, uint64_t *out_B, Err *err) {
         return err_set(err, "expected a size in bytes or such as \"64KiB\", found nothing");
     if (!fields_text(field, text, sizeof text))
         return err_set(err, "expected a size in bytes or such as \"64KiB\", found something else");
-    bool is_plain = text[strspn(text, "0123456789")] == '\0' && text_parse_u64(text, &size);
+    bool is_plain = text[strspn(text, "0123456789")] == '\0';
+    if (is_plain && !text_parse_u64(text, &size))
+        return err_set(err, "expected less than 2^62 B, found %s B", text);
     if (!is_plain && !units_parse_bytes(text, &size, err)) return false;
     if (size >= SIZE_MAX_B)
         return err_set(err, "expected less than 2^62 B, found %" PRIu64 " B", size);

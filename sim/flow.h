@@ -43,6 +43,10 @@ void flow_reserve(FlowNet *net, uint32_t paths, uint64_t edges);
 bool flow_add_path(FlowNet *net, const FlowEdge *edges, uint32_t count, uint64_t scale,
                    PathId *out);
 
+// Drops resources from paths where others say the same: of equal capacity and loaded alike by every
+// path. Rates stay the same to the bit. Call between the last path and the first flow.
+void flow_merge(FlowNet *net);
+
 // A transfer begins at `now`; `tag` is the caller's. False for more than 2^62 bytes, or more load
 // on one resource than the arithmetic can hold.
 bool flow_start(FlowNet *net, PathId path, uint64_t bytes, uint32_t tag, Time now);

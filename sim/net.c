@@ -221,9 +221,11 @@ void net_totals(const Net *net, LinkTotal out[LINK_CLASS_COUNT]) {
         uint64_t bytes = wide_saturate(wide_div_up(link->carried, net->scale));
         total->bytes = wide_add_saturate(total->bytes, wide_mul_saturate(bytes, link->links));
         ResourceId *best = &busiest[link->link.link_class];
-        bool is_same =
-            bytes == total->busiest_B && *best != FLOW_NONE && link->id < net->links[*best].id;
-        if (bytes <= total->busiest_B && !is_same) continue;
+        if (bytes == 0) continue;
+        int fuller = *best == FLOW_NONE ? 1
+                                        : wide_compare_ratio(bytes, link->link.capacity_Bps,
+                                                             total->busiest_B, total->busiest_Bps);
+        if (fuller < 0 || (fuller == 0 && link->id > net->links[*best].id)) continue;
         total->busiest_B = bytes;
         total->busiest_Bps = link->link.capacity_Bps;
         *best = r;

@@ -20,6 +20,7 @@
 
 #define QUEUES_MAX (UINT32_C(1) << 27)
 #define HOPS_MAX   (UINT32_C(1) << 26)
+#define SAMPLES    256 // routes that are looked at before all are
 
 // An edge of the route at hand.
 typedef struct Leg {
@@ -104,11 +105,17 @@ static uint32_t legs_from(const Leg *legs, uint32_t count, uint32_t level, Verte
     return low;
 }
 
+static bool refuse_hops(Err *err) {
+    return err_set(err,
+                   "the routes have more than %u links: too many for packets, expected fewer "
+                   "pairs of GPUs",
+                   HOPS_MAX);
+}
+
 // Appends the hops of a route; those from its source come first.
 static bool add_hops(PacketSim *sim, const Route *route, Err *err) {
     uint32_t base = sim->hop_count, count = route->count;
-    if (count > HOPS_MAX - base)
-        return err_set(err, "the routes have more than %u links: too many for packets", HOPS_MAX);
+    if (count > HOPS_MAX - base) return refuse_hops(err);
     Leg *legs = list_legs(sim, route);
     uint32_t *inflow = mem_alloc(count + 1, sizeof *inflow); // by first leg from a vertex
     sim->hops = mem_grow(sim->hops, &sim->hop_capacity, base + count, sizeof *sim->hops);
@@ -185,6 +192,40 @@ static void list_cargos(PacketSim *sim, const NetTransfer *list, uint32_t count)
     qsort(sim->cargos, count, sizeof *sim->cargos, compare_cargos);
 }
 
+// As many pairs differ at least: those of the transfers in a row that start together and whose
+// sources do not descend. That is all of them in the list of a collective.
+static uint64_t count_pairs(const PacketSim *sim, const NetTransfer *list, uint32_t count) {
+    uint32_t *stamp = mem_alloc(sim->fabric->vertex_count, sizeof *stamp), source = 0;
+    uint64_t pairs = 0, most = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const NetTransfer *t = &list[i], *before = &list[i > 0 ? i - 1 : 0];
+        if (t->start != before->start || t->from < before->from) pairs = 0;
+        if (i == 0 || pairs == 0 || t->from != before->from) source++;
+        if (stamp[t->to] == source) continue;
+        stamp[t->to] = source;
+        if (++pairs > most) most = pairs;
+    }
+    mem_free(stamp);
+    return most;
+}
+
+// Refuses hops from the mean of a sample, before they take time and memory. The mean may be too
+// high: a quarter over the limit is left to the count itself.
+static bool check_hops(const PacketSim *sim, const NetTransfer *list, uint32_t count, Route *route,
+                       Err *err) {
+    const uint64_t most = (uint64_t)HOPS_MAX / 4 * 5 * SAMPLES;
+    uint64_t links = 0;
+    Err ignored = {0}; // a pair without a route is named when it is added
+    if (count <= SAMPLES) return true;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        uint32_t at = (uint32_t)(hash_spread(i + 1) % count);
+        if (!fabric_route(sim->fabric, list[at].from, list[at].to, route, &ignored)) return true;
+        links += route->count;
+    }
+    if (links * count <= most || links * count_pairs(sim, list, count) <= most) return true;
+    return refuse_hops(err);
+}
+
 // Pairs that occur more than once share their hops: `routes` has the first cargo of each pair.
 static bool find_route(PacketSim *sim, KeyMap *routes, uint32_t index, const Route *route,
                        Err *err) {
@@ -239,8 +280,11 @@ bool packet_net_build(PacketSim *sim, const NetTransfer *list, uint32_t count,
                       TransfersBound *bound, Err *err) {
     KeyMap routes = {0};
     Route route = {0};
-    list_cargos(sim, list, count);
-    bool done = add_routes(sim, &routes, &route, bound, err) && add_queues(sim, err);
+    bool done = check_hops(sim, list, count, &route, err);
+    if (done) {
+        list_cargos(sim, list, count);
+        done = add_routes(sim, &routes, &route, bound, err) && add_queues(sim, err);
+    }
     fabric_route_free(&route);
     keymap_free(&routes);
     return done;

@@ -68,15 +68,13 @@ static uint32_t link_item(Linker *linker, const RefineFormEdge *edge, LinkId lin
     return found;
 }
 
-static bool add_uses(Linker *linker, RefinePair *pair, Err *err) {
+static void add_uses(Linker *linker, RefinePair *pair) {
     RefineList *list = linker->list;
     const RefineForm *form = &linker->routes->forms[pair->form];
     const RefineRank *a = &list->ranks[pair->from], *b = &list->ranks[pair->to];
     const RefineKind *kind = &linker->cells->kinds[a->kind];
     const Fabric *fabric = linker->input->fabric;
     RefineDigits from = {0}, to = {0};
-    if (list->use_count > USES_MAX - form->edge_count)
-        return err_set(err, "more than %d uses of links to tell apart", USES_MAX);
     if (!form->is_explicit) {
         from = refine_route_digits(fabric, a->gpu);
         to = refine_route_digits(fabric, b->gpu);
@@ -92,16 +90,23 @@ static bool add_uses(Linker *linker, RefinePair *pair, Err *err) {
                                                     .weight = edge->weight,
                                                     .many = alike(linker, kind, ~edge->follows)};
     }
-    return true;
+}
+
+// Before anything is made: bundled routes are not as long as those that were found.
+static bool check_uses(const RefineRoutes *routes, const RefineList *list, Err *err) {
+    uint64_t uses = 0;
+    for (uint32_t p = 0; p < list->pair_count; p++)
+        uses += routes->forms[list->pairs[p].form].edge_count;
+    return uses <= USES_MAX ||
+           err_set(err, "more than %d uses of links to tell apart: expected fewer ranks", USES_MAX);
 }
 
 bool refine_list_links(const RefineInput *input, const RefineCells *cells,
                        const RefineRoutes *routes, RefineList *list, bool *is_split, Err *err) {
     Linker linker = {.input = input, .cells = cells, .routes = routes, .list = list};
-    bool done = true;
-    for (uint32_t p = 0; done && p < list->pair_count; p++)
-        done = add_uses(&linker, &list->pairs[p], err);
+    if (!check_uses(routes, list, err)) return false;
+    for (uint32_t p = 0; p < list->pair_count; p++) add_uses(&linker, &list->pairs[p]);
     *is_split = linker.is_split;
     keymap_free(&linker.owner);
-    return done;
+    return true;
 }

@@ -12,7 +12,8 @@
 #include "model/plan/schedule_comm.h"
 #include "model/plan/schedule_wire.h"
 
-#define LISTED_MAX 4000000 // about 1 GB with their links
+#define LISTED_MAX  4000000 // about 1 GB with their links
+#define SAMPLES_MAX 64      // pairs that are searched before all are
 
 typedef struct Lister {
     const RefineInput *input;
@@ -128,10 +129,13 @@ static bool pair_of(Lister *lister, uint32_t from, uint32_t to, RefineHalf half,
     return true;
 }
 
+static bool refuse_transfers(Err *err) {
+    return err_set(err, "more than %d transfers to tell apart: expected fewer ranks", LISTED_MAX);
+}
+
 static bool add_transfer(Lister *lister, uint32_t step, uint32_t pair, uint64_t bytes, Err *err) {
     RefineList *list = lister->list;
-    if (list->transfer_count == LISTED_MAX)
-        return err_set(err, "more than %d transfers to tell apart", LISTED_MAX);
+    if (list->transfer_count == LISTED_MAX) return refuse_transfers(err);
     list->transfers = mem_grow(list->transfers, &list->transfer_capacity, list->transfer_count + 1,
                                sizeof *list->transfers);
     list->transfers[list->transfer_count++] = (RefineTransfer){
@@ -302,6 +306,85 @@ static void list_channel_steps(Lister *lister) {
     }
 }
 
+// Transfers of a rank in a step: what goes to one other is one.
+static uint32_t count_sender(Lister *lister, uint32_t at, uint32_t from) {
+    uint32_t entries = collective_transfer_count(lister->shape, at, from), count = 0;
+    lister->stamps++;
+    for (uint32_t i = 0; i < entries; i++) {
+        uint32_t to = collective_transfer(lister->shape, at, from, i).to;
+        if (to == from || lister->stamp[to] == lister->stamps) continue;
+        lister->stamp[to] = lister->stamps;
+        count++;
+    }
+    return count;
+}
+
+// What one group has, without listing it: transfers of all steps, and the step with the most.
+typedef struct GroupCount {
+    uint64_t transfers, most;
+    uint32_t most_at;
+} GroupCount;
+
+// Stops when there are more transfers than can be listed.
+static GroupCount count_group(Lister *lister) {
+    GroupCount group = {0};
+    uint32_t n = lister->shape.n, steps = collective_steps(lister->shape);
+    for (uint32_t at = 0; at < steps && group.transfers <= LISTED_MAX;) {
+        StepTraffic traffic = collective_traffic(lister->shape, at);
+        uint64_t count = 0;
+        if (traffic.pattern == PATTERN_IN_SWITCH)
+            group.transfers += (traffic.chunks > 0 ? n : 0) + (traffic.down > 0 ? n : 0);
+        else
+            for (uint32_t from = 0; from < n && count <= LISTED_MAX; from++)
+                count += count_sender(lister, at, from);
+        group.transfers += count;
+        if (count > group.most) {
+            group.most = count;
+            group.most_at = at;
+        }
+        at += traffic.repeat;
+    }
+    return group;
+}
+
+// Pairs of the group at hand that exchange something in a step.
+static uint32_t take_sample(const Lister *lister, uint32_t at, RefineSample *out) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < SAMPLES_MAX; i++) {
+        uint32_t from = (uint32_t)(refine_mix(i) % lister->shape.n);
+        uint32_t entries = collective_transfer_count(lister->shape, at, from);
+        if (entries == 0) continue;
+        uint32_t entry = (uint32_t)(refine_mix2(i, from) % entries);
+        uint32_t to = collective_transfer(lister->shape, at, from, entry).to;
+        if (to == from) continue;
+        out[count++] = (RefineSample){lister->list->ranks[rank_index(lister, from)].gpu,
+                                      lister->list->ranks[rank_index(lister, to)].gpu};
+    }
+    return count;
+}
+
+static bool is_first_of_group(Lister *lister, uint32_t rank) {
+    uint32_t position;
+    return schedule_group_of(lister->family, lister->list->ranks[rank].rank, &lister->group,
+                             &position) &&
+           position == 0 && op_at(lister, 0) != SCHEDULE_NONE;
+}
+
+// Refuses the groups of a channel before they take time and memory. Pairs of one step of all groups
+// are different ones, so there are no fewer.
+static bool check_groups(Lister *lister, Err *err) {
+    RefineSample sample[SAMPLES_MAX];
+    GroupCount group = count_group(lister);
+    uint64_t groups = 0, listed = lister->list->transfer_count;
+    uint32_t samples = 0;
+    for (uint32_t i = 0; i < lister->list->rank_count; i++) {
+        if (!is_first_of_group(lister, i)) continue;
+        if (groups++ == 0 && group.most > 0) samples = take_sample(lister, group.most_at, sample);
+    }
+    if (groups * group.transfers > LISTED_MAX - listed) return refuse_transfers(err);
+    return refine_route_can_search(lister->routes, sample, samples, groups * group.most, err);
+}
+
 static bool list_collective(Lister *lister, Err *err) {
     RefineList *list = lister->list;
     const Schedule *schedule = lister->input->schedule;
@@ -318,14 +401,9 @@ static bool list_collective(Lister *lister, Err *err) {
     lister->transfer_at = mem_alloc(n, sizeof *lister->transfer_at);
     lister->stamps = 0;
     list_channel_steps(lister);
-    bool done = true;
-    for (uint32_t i = 0; done && i < list->rank_count; i++) {
-        uint32_t position;
-        if (!schedule_group_of(lister->family, list->ranks[i].rank, &lister->group, &position) ||
-            position != 0 || op_at(lister, 0) == SCHEDULE_NONE)
-            continue;
-        done = list_group(lister, list->ranks[i].kind, err);
-    }
+    bool done = check_groups(lister, err);
+    for (uint32_t i = 0; done && i < list->rank_count; i++)
+        if (is_first_of_group(lister, i)) done = list_group(lister, list->ranks[i].kind, err);
     mem_free(lister->parts);
     mem_free(lister->wholes);
     mem_free(lister->stamp);

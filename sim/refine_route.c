@@ -20,7 +20,8 @@
 #include "sim/fold.h"
 #include "sim/net.h"
 
-#define EXPLICIT_MAX 400000 // pairs that are searched one by one: about 10 s
+#define EXPLICIT_MAX       400000  // pairs that are searched one by one: about 10 s
+#define EXPLICIT_LINKS_MAX 8000000 // of their routes: about 1.6 GB
 
 // Values of RefineRoutes.by_key that are no forms.
 #define SEARCH_EACH (KEYMAP_NONE - 1)
@@ -162,17 +163,49 @@ static RefineForm form_of_route(RefineRoutes *routes, const Route *route) {
     return form;
 }
 
+static bool refuse_pairs(Err *err) {
+    return err_set(err,
+                   "more than %d pairs of GPUs have to be searched for routes: expected fewer "
+                   "ranks or a uniform machine",
+                   EXPLICIT_MAX);
+}
+
+static bool refuse_links(Err *err) {
+    return err_set(err,
+                   "the routes of pairs of GPUs that have to be searched have more than %d links: "
+                   "expected fewer ranks or a uniform machine",
+                   EXPLICIT_LINKS_MAX);
+}
+
+// The mean of a sample may be too high: a quarter over the limit is left to the count itself.
+bool refine_route_can_search(const RefineRoutes *routes, const RefineSample *sample, uint32_t count,
+                             uint64_t pairs, Err *err) {
+    if (routes->fabric->shape.uniform) return true;
+    if (pairs > EXPLICIT_MAX) return refuse_pairs(err);
+    uint64_t links = 0;
+    Route route = {0};
+    Err ignored = {0}; // a pair without a route is named when it is listed
+    bool done = true;
+    for (uint32_t i = 0; done && i < count; i++) {
+        done = find_route(routes, sample[i].from_gpu, sample[i].to_gpu, &route, &ignored);
+        if (done) links += route.count;
+    }
+    fabric_route_free(&route);
+    if (!done || count == 0 || links * pairs / count <= EXPLICIT_LINKS_MAX / 4 * 5) return true;
+    return refuse_links(err);
+}
+
 static bool search_pair(RefineRoutes *routes, uint32_t from, uint32_t to, uint32_t *out, Err *err) {
     uint64_t kind = routes->without_faults ? KEY_PAIR_AS_BUILT : KEY_PAIR;
     uint64_t key = refine_mix2(kind, ((uint64_t)from << 32) | to);
     *out = keymap_find(&routes->by_key, key);
     if (*out != KEYMAP_NONE) return true;
-    if (routes->explicit_count == EXPLICIT_MAX)
-        return err_set(err, "more than %d pairs of GPUs have to be searched for routes",
-                       EXPLICIT_MAX);
+    if (routes->explicit_count == EXPLICIT_MAX) return refuse_pairs(err);
     Route route = {0};
     bool done = find_route(routes, from, to, &route, err);
+    if (done && route.count > EXPLICIT_LINKS_MAX - routes->explicit_links) done = refuse_links(err);
     if (done) {
+        routes->explicit_links += route.count;
         RefineForm form = form_of_route(routes, &route);
         form.is_explicit = true;
         routes->explicit_count++;

@@ -68,6 +68,7 @@ typedef struct RefineRoutes {
     uint32_t faulty_count, faulty_capacity;
     KeyMap faulty_rules; // a set
     uint32_t explicit_count;
+    uint64_t explicit_links; // of all of them
 } RefineRoutes;
 
 void refine_route_open(RefineRoutes *routes, const Fabric *fabric);
@@ -76,6 +77,13 @@ void refine_route_close(RefineRoutes *routes);
 // ones than can be searched.
 bool refine_route_form(RefineRoutes *routes, uint32_t from_gpu, uint32_t to_gpu, RefineHalf half,
                        uint32_t *out, Err *err);
+// False when so many pairs of ranks of a machine where each is searched, such as these few, are
+// more than can be searched. Makes nothing.
+typedef struct RefineSample {
+    uint32_t from_gpu, to_gpu;
+} RefineSample;
+bool refine_route_can_search(const RefineRoutes *routes, const RefineSample *sample, uint32_t count,
+                             uint64_t pairs, Err *err);
 // Makes one edge of links that all forms so far use alike.
 void refine_route_bundle(RefineRoutes *routes);
 

@@ -142,21 +142,23 @@ void transfers_bound_add(TransfersBound *bound, const NetTransfer *transfer, con
 
 void transfers_total_link(const Fabric *fabric, LinkId link, uint64_t bytes,
                           LinkTotal totals[LINK_CLASS_COUNT], LinkId busiest[LINK_CLASS_COUNT]) {
-    LinkClass link_class = fabric_link(fabric, link).link_class;
-    LinkTotal *total = &totals[link_class];
+    FabricLink given = fabric_link(fabric, link);
+    LinkTotal *total = &totals[given.link_class];
+    LinkId *best = &busiest[given.link_class];
     total->bytes = wide_add_saturate(total->bytes, bytes);
-    if (bytes < total->busiest_B || (bytes == total->busiest_B && link > busiest[link_class]))
-        return;
+    int fuller = *best == FABRIC_NONE ? 1
+                                      : wide_compare_ratio(bytes, given.capacity_Bps,
+                                                           total->busiest_B, total->busiest_Bps);
+    if (fuller < 0 || (fuller == 0 && link > *best)) return;
     total->busiest_B = bytes;
-    busiest[link_class] = link;
+    total->busiest_Bps = given.capacity_Bps;
+    *best = link;
 }
 
 void transfers_total_names(const Fabric *fabric, const LinkId busiest[LINK_CLASS_COUNT],
                            LinkTotal totals[LINK_CLASS_COUNT]) {
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) {
-        if (busiest[c] == FABRIC_NONE) continue;
-        totals[c].busiest_Bps = fabric_link(fabric, busiest[c]).capacity_Bps;
-        net_name_busiest(fabric, busiest[c], &totals[c]);
+        if (busiest[c] != FABRIC_NONE) net_name_busiest(fabric, busiest[c], &totals[c]);
     }
 }
 

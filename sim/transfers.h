@@ -86,8 +86,9 @@ void transfers_bound_add(TransfersBound *bound, const NetTransfer *transfer, con
 // Sets bound_ps and links; false when the time is beyond what can be held.
 bool transfers_bound_close(TransfersBound *bound, TransfersResult *out, Err *err);
 
-// Adds a link and what went over it to the totals. The busiest of a class is the one of the lowest
-// number among equals; `busiest` holds it, FABRIC_NONE at first; names come last.
+// Adds a link and what went over it to the totals. The busiest of a class carries the most for its
+// capacity, and has the lowest number among equals; `busiest` holds it, FABRIC_NONE at first; names
+// come last.
 void transfers_total_link(const Fabric *fabric, LinkId link, uint64_t bytes,
                           LinkTotal totals[LINK_CLASS_COUNT], LinkId busiest[LINK_CLASS_COUNT]);
 void transfers_total_names(const Fabric *fabric, const LinkId busiest[LINK_CLASS_COUNT],

@@ -206,7 +206,9 @@ static bool run_all(FlowRun *run, const NetTransfer *list, TransfersResult *out,
     flow_set_eps(run->net, run->options->eps_ppb);
     for (uint32_t i = 0; i < run->count; i++)
         if (!prepare(run, &list[i], i, err)) return err_prefix(err, "transfer %u", i);
-    return load_tiers(run, list, err) && advance(run, out, err);
+    if (!load_tiers(run, list, err)) return false;
+    flow_merge(run->net);
+    return advance(run, out, err);
 }
 
 bool transfers_run(const Fabric *fabric, const NetTransfer *list, uint32_t count,

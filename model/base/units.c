@@ -151,6 +151,15 @@ static Wide power_of_ten(uint32_t exponent) {
     return power;
 }
 
+// What is wrong after a number, where that is plain.
+static const char *unit_fault(const char *rest) {
+    if (rest == NULL) return "";
+    if (*rest == '\0') return ": no unit";
+    bool is_word =
+        rest[strspn(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")] == '\0';
+    return is_word ? ": unknown unit" : "";
+}
+
 static bool parse(const Quantity *quantity, const char *text, uint64_t *out, Err *err) {
     char quote[TEXT_QUOTE_MAX];
     Decimal number = {0};
@@ -158,7 +167,8 @@ static bool parse(const Quantity *quantity, const char *text, uint64_t *out, Err
     if (rest != NULL && *rest == ' ' && rest[1] != '\0') rest++;
     const Unit *unit = rest == NULL ? NULL : find_unit(quantity, rest);
     text_quote(text, quote);
-    if (unit == NULL) return err_set(err, "expected %s, found %s", quantity->expected, quote);
+    if (unit == NULL)
+        return err_set(err, "expected %s, found %s%s", quantity->expected, quote, unit_fault(rest));
     Wide product = wide_mul(number.digits, unit->scale), divisor = unit->pieces;
     if (number.decimals <= DECIMALS_MAX) divisor *= power_of_ten(number.decimals);
     if (number.decimals > DECIMALS_MAX || (!number.overflow && product % divisor != 0)) {

@@ -39,11 +39,15 @@ static bool is_axis(const FabricRule *rule) {
     return rule->link->policy == ROUTE_DIMENSION_ORDER;
 }
 
-// True when each GPU has at most one next on the level: x + c, (x + c) % m, or one pair.
+// True when each GPU has at most one next and one before it on the level: x + c, (x + c) % m for
+// x below m, or one pair.
 static bool is_line(const FabricRule *rule, uint32_t level) {
     const FabricInverse *inverse = &rule->inverse[level];
+    const FabricSet *from = &rule->from[level];
     if (rule->to[level].kind == FABRIC_COMPUTED)
-        return inverse->kind == FABRIC_SHIFT && inverse->level == level;
+        return inverse->kind == FABRIC_SHIFT && inverse->level == level &&
+               (inverse->modulus == 0 ||
+                from->ranges[from->range_count - 1].last < inverse->modulus);
     return rule->from[level].count == 1 && rule->to[level].set.count == 1;
 }
 

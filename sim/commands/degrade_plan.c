@@ -314,6 +314,15 @@ static void add_time_row(Table *table, const char *what, Time before, Time after
     add_change(table, (double)before, (double)after);
 }
 
+// The limits that the plan was saved under.
+static void show_limits(const Inputs *in, const Evaluation *after, Text *out) {
+    Text text = {0};
+    add_limit(&text, "TTFT", after->ttft_ps, in->scenario.ttft_limit_ps);
+    add_limit(&text, "TPOT", after->tpot_ps, in->scenario.tpot_limit_ps);
+    if (text.length > 0) text_addf(out, "%s\n", text_string(&text));
+    text_free(&text);
+}
+
 void degrade_plan_show(const Inputs *inputs, const Evaluation *before, const DegradePlan *after,
                        Text *out) {
     Table table = {0};
@@ -335,6 +344,7 @@ void degrade_plan_show(const Inputs *inputs, const Evaluation *before, const Deg
     add_change(&table, before->tok_s_per_gpu, after->evaluation.tok_s_per_gpu);
     table_print(&table, out);
     table_free(&table);
+    show_limits(inputs, &after->evaluation, out);
 }
 
 void degrade_plan_write(JsonWriter *w, const DegradePlan *after) {

@@ -275,7 +275,7 @@ static void show_overlap(const Step *step, Text *out) {
 static void add_algorithm(Table *table, const ChooseTime *way) {
     char text[UNITS_TEXT_MAX];
     if (way->time_ps < 0) {
-        table_cell(table, "");
+        table_cell(table, "no other fits");
         table_cell(table, "");
         return;
     }

@@ -64,7 +64,10 @@ static bool read_spec(const CliArgs *args, Question *question, Err *err) {
     uint64_t count = question->moe_layers;
     if (strcmp(layers, "all") != 0 && !text_parse_u64(layers, &count))
         return err_set(err, "--layers: expected a number or \"all\", found \"%s\"", layers);
-    spec->layers = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+    if (count > UINT32_MAX)
+        return err_set(err, "--layers: expected at most %" PRIu32 ", found %" PRIu64, UINT32_MAX,
+                       count);
+    spec->layers = (uint32_t)count;
     spec->nodes = question->eplb.nodes;
     if (!small_count(args, "sources", &spec->sources, err)) return false;
     return routing_parse_law(law, &spec->law, err) || err_prefix(err, "--law");

@@ -144,7 +144,7 @@ static void test_cli_parse_refuses_with_one_line(void **state) {
         {"moesim rank --format tab", "--format: expected table, json or csv, found \"tab\""},
         {"moesim rank --top -1",
          "--top: expected a count such as \"4096\" or \"8k\", found \"-1\""},
-        {"moesim rank --ttft 5", "--ttft: expected a time such as \"50ms\", found \"5\""},
+        {"moesim rank --ttft 5", "--ttft: expected a time such as \"50ms\", found \"5\": no unit"},
         {"moesim rank --price inf", "--price: expected a number such as \"2.5\", found \"inf\""},
         {"moesim rank extra", "rank: unexpected operand \"extra\", expected none"},
         {"moesim simulate", "simulate: missing operand, expected PLAN"},

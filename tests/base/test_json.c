@@ -169,7 +169,7 @@ static void test_json_getters_say_what_they_found(void **state) {
         {GET_ARRAY, "{}", "expected an array, found an object"},
         {GET_OBJECT, "[1]", "expected an object, found an array"},
         {GET_BYTES, "80", "expected a size such as \"80 GiB\", found 80"},
-        {GET_BYTES, "\"80\"", "expected a size such as \"80 GiB\", found \"80\""},
+        {GET_BYTES, "\"80\"", "expected a size such as \"80 GiB\", found \"80\": no unit"},
         {GET_RATE, "400", "expected a rate such as \"400 Gbit/s\", found 400"},
         {GET_RATE, "\"-5 GB/s\"", "expected a rate such as \"400 Gbit/s\", found \"-5 GB/s\""},
         {GET_RATE, "null", "expected a rate such as \"400 Gbit/s\", found null"},

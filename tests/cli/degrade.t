@@ -97,14 +97,14 @@ $ moesim topo "$ROOT/tests/fuzz/corpus/topology/faults.json" --degrade 'gpu[1]>s
 $ moesim simulate --topo hgx-h100 --collective all-to-all --size 16MiB --nominal --degrade 'nvswitch[0]:down' | head -4
 > machine    hgx-h100, GPUs 0 to 7 of 8
 > collective all-to-all, direct, 16777216 B from each rank to each other one
-> time       336 us (bound 336 us, ratio 1.00)
+> time       336 us (bound 336 us, ratio 1.00; of its own steps 336 us)
 > degraded   nvswitch[0]:down; as built 261 us, the faults cost +28.5 %
 
 # Seven GPUs are left, and are what the collective uses; beside it, the machine with all eight.
 $ moesim simulate --topo hgx-h100 --collective all-to-all --size 16MiB --nominal --degrade 'gpu[7]:down' | head -4
 > machine    hgx-h100, live GPUs 0 to 6 of 7
 > collective all-to-all, direct, 16777216 B from each rank to each other one
-> time       224 us (bound 224 us, ratio 1.00)
+> time       224 us (bound 224 us, ratio 1.00; of its own steps 224 us)
 > degraded   gpu[7]:down; as built, with all 8 GPUs, 261 us and bus 449 GB/s: the faults change the time by -14.3 % and the bandwidth by -0.0 %
 $ moesim simulate --topo hgx-h100 --collective all-to-all --size 16MiB --nominal --degrade 'gpu[7]:down' --ranks 0-3 | sed -n '1p;4p'
 > machine    hgx-h100, live GPUs 0 to 3 of 7
@@ -177,6 +177,10 @@ $ moesim simulate plans/plan-001.json --degrade 'gpu[0]:50%' | sed -n '/^degrade
 $ moesim explain plans/plan-001.json --degrade 'gpu[0]:down' | sed -n '/^degraded/,$p'
 > degraded: gpu[7]:down, gpu[0]:down; 6 of 8 GPUs are alive
 > not feasible: the plan uses 7 GPUs, 6 are alive
+
+# What the faults push over a limit that the plan was saved under.
+$ moesim rank --topo hgx-h100 --model qwen3-30b-a3b --concurrency 64 --top 1 --max-ttft 100ms --save tight >table; moesim simulate tight/plan-001.json --degrade 'gpu[0]:50%' | sed -nE 's/^TTFT [^(]* is over/TTFT ... is over/p'
+> TTFT ... is over the limit of 100 ms
 
 # A chip of a torus that is down: transfers that turned at it turn at another corner.
 $ moesim topo torus:4x4x4,100GB/s --degrade 'x[0].y[0].gpu[1]:down' | sed -n '/^faults/,/^$/p'

@@ -44,7 +44,7 @@ $ moesim help simulate
 >       --form auto|folded|refined|expanded                                     one member for all ranks of a role, for ranks that are alike, or for every rank (default auto)
 >       --load LOAD                                                             which experts tokens go to: uniform (as without), zipf:S, lognormal:SIGMA or a file of "moesim load"
 >       --samples N                                                             with a law in --load: step times over that many sampled loads, as percentiles (default 0)
->       --flow-eps PART                                                         let transfers that end within this part of their time end together, such as 1e-3; 0 is exact (default 0)
+>       --flow-eps PART                                                         let transfers that end within this part of their time end together, such as 1e-3; links idle meanwhile come on top; 0 is exact (default 0)
 >   -f, --format table|json                                                     how to print the result (default table)
 >       --collective all-reduce|all-gather|reduce-scatter|all-to-all|broadcast  simulate this collective instead of a plan
 >   -t, --topo MACHINE                                                          with --collective or --transfers: on this machine
@@ -78,7 +78,7 @@ $ moesim explain --help
 > options:
 >       --phase decode|prefill  which phase to explain (default decode)
 >       --degrade FAULTS        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
->       --flow-eps PART         let transfers that end within this part of their time end together, such as 1e-3; 0 is exact (default 0)
+>       --flow-eps PART         let transfers that end within this part of their time end together, such as 1e-3; links idle meanwhile come on top; 0 is exact (default 0)
 
 $ moesim version
 > moesim 0.1.0

@@ -52,13 +52,23 @@ $ moesim load load.json --model deepseek-v3
 ? 2
 
 # What the law states, without sampling: no expert has more than one of a token's 8 choices.
+$ moesim load --model qwen3-30b-a3b --law zipf:2 --expected --layers 2
+> load     expected shares of zipf:2, seed 1, top 8 of 128 (digest 6c58081b8e698f5c)
+> counts   2 layers of 128 experts from 1 source
+>
+> layer       pairs  hottest   its pairs  over mean
+>     0  8589934596       24  1073741824       16.0
+>     1  8589934596       13  1073741824       16.0
+> pairs of token and expert
+
+# With a group limit the mean of sampled tokens: an expert is missed where its group is.
 $ moesim load --model deepseek-v3 --law zipf:2 --expected --layers 2
-> load     expected shares of zipf:2, seed 1, top 8 of 256 (digest 513faa4141061d5b)
+> load     expected shares of zipf:2, seed 1, top 8 of 256 in 4 of 8 groups, mean of 4096 tokens (digest b590442a01e715ac)
 > counts   2 layers of 256 experts from 1 source
 >
 > layer       pairs  hottest   its pairs  over mean
->     0  8589934599       72  1073741824       32.0
->     1  8589934599      106  1073741824       32.0
+>     0  8589934592      152  1063518208       31.7
+>     1  8589934592      106  1070596096       31.9
 > pairs of token and expert
 
 # All experts alike: a balanced load is even but for the luck of its tokens.
@@ -149,6 +159,9 @@ $ moesim load "$ROOT/tests/golden/load.json" --ep 4 --nodes 3
 ? 2
 $ moesim load --law zipf:1 --model deepseek-v3 --tokens 99999999999
 ! moesim: 99999999999 tokens in 58 layers that choose 8 of 256 experts are too many to sample
+? 2
+$ moesim load --law zipf:1 --model deepseek-v3 --layers 99999999999
+! moesim: --layers: expected at most 4294967295, found 99999999999
 ? 2
 $ moesim load --law zipf:1 --model deepseek-v3 --layers some
 ! moesim: --layers: expected a number or "all", found "some"

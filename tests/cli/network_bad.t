@@ -34,6 +34,28 @@ $ moesim simulate --topo hgx-h100 --collective all-reduce --size 922337203685477
 ! moesim: the transfers have over 134217728 packets: expected fewer bytes or a larger MTU than 4096 B
 ? 2
 
+# More than can be told apart, refused before they are listed: in an all-to-all, and in each step of a direct
+# all-reduce, 4096 ranks send to 4095 others each, which is 16 773 120 transfers. The 489 300 pairs of 700 ranks on a
+# ring are too many to search; the 359 400 of 600 are not, but at 150 links on average they have 53.9 million.
+$ moesim simulate --topo torus:4096,1GB/s --collective all-reduce --size 1MB
+! moesim: operation "all-reduce": more than 4000000 transfers to tell apart: expected fewer ranks; and not folded: the machine is not uniform
+? 2
+$ moesim simulate --topo torus:16x16x16,100GB/s --collective all-to-all --size 1MB
+! moesim: operation "all-to-all": more than 4000000 transfers to tell apart: expected fewer ranks; and not folded: the machine is not uniform
+? 2
+$ moesim simulate --topo torus:700,1GB/s --collective all-to-all --size 1MB
+! moesim: operation "all-to-all": more than 400000 pairs of GPUs have to be searched for routes: expected fewer ranks or a uniform machine; and not folded: the machine is not uniform
+? 2
+$ moesim simulate --topo torus:600,1GB/s --collective all-to-all --size 1MB
+! moesim: operation "all-to-all": the routes of pairs of GPUs that have to be searched have more than 8000000 links: expected fewer ranks or a uniform machine; and not folded: the machine is not uniform
+? 2
+
+# Packets, by a sample of the routes: 1024 GPUs have 1 047 552 pairs. The 960 of 1023 that leave their pod have 8 ways
+# up, 64 ways on and as many down, 2 + 2 * 8 + 2 * 64 = 146 links; in all over 140 million.
+$ moesim simulate --topo fattree:k=16,1GB/s --collective all-to-all --size 1kB --network packet
+! moesim: the routes have more than 67108864 links: too many for packets, expected fewer pairs of GPUs
+? 2
+
 # Matrices of the wrong size.
 $ printf '0 9223372036854775808\n1 0\n' >large.txt; moesim simulate --topo switch:2,1GB/s --collective all-to-all --matrix large.txt
 ! moesim: large.txt:1:3: expected less than 2^62 B, found 9223372036854775808 B

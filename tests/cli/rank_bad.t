@@ -63,7 +63,7 @@ $ moesim rank --topo nvl72.json --isl 2M
 ? 2
 
 $ moesim rank --topo nvl72.json --max-ttft 2
-! moesim: --max-ttft: expected a time such as "50ms", found "2"
+! moesim: --max-ttft: expected a time such as "50ms", found "2": no unit
 ? 2
 
 $ moesim rank --topo nvl72.json --max-tpot 0ms
@@ -132,7 +132,7 @@ $ sed '/nvswitch\[\*\]/s/"bandwidth": "[^"]*"/"bandwidth": "-50 GB\/s"/' $ROOT/t
 ? 2
 
 $ sed '/nvswitch\[\*\]/s/"bandwidth": "[^"]*"/"bandwidth": "50"/' $ROOT/topologies/nvl72.json >unitless.json; moesim rank --topo unitless.json
-! moesim: unitless.json:32:89: templates.rack.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "50"
+! moesim: unitless.json:32:89: templates.rack.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "50": no unit
 ? 2
 
 $ moesim rank --topo ring:4

@@ -4,7 +4,7 @@ $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algor
 > machine    hgx-h100:4, GPUs 0 to 31 of 32
 > collective all-reduce, hierarchical, 67108864 B the buffer of each rank
 > nodes      4 of 8 ranks
-> time       517 us (bound 517 us, ratio 1.00)
+> time       517 us (bound 169 us, ratio 3.05; of its own steps 517 us)
 
 $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algorithm hierarchical --inner 4 --nominal | sed -n 3p
 > nodes      8 of 4 ranks
@@ -13,7 +13,7 @@ $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algor
 $ moesim simulate --topo hgx-h100 --collective all-reduce --size 1GiB --algorithm in-switch --nominal | head -n 4
 > machine    hgx-h100, GPUs 0 to 7 of 8
 > collective all-reduce, in-switch, 1073741824 B the buffer of each rank
-> time       2.68 ms (bound 2.68 ms, ratio 1.00)
+> time       2.68 ms (bound 2.39 ms, ratio 1.12; of its own steps 2.68 ms)
 > bandwidth  algorithm 400 GB/s, bus 700 GB/s (nccl-tests, size 1073741824 B)
 
 # All algorithms, fastest first: between nodes the hierarchy wins, and no switch sums over nodes.
@@ -21,7 +21,7 @@ $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algor
 > machine    hgx-h100:4, GPUs 0 to 31 of 32
 > collective all-reduce, hierarchical, 67108864 B the buffer of each rank
 > nodes      4 of 8 ranks
-> time       517 us (bound 517 us, ratio 1.00)
+> time       517 us (bound 169 us, ratio 3.05; of its own steps 517 us)
 > bandwidth  algorithm 130 GB/s, bus 252 GB/s (nccl-tests, size 67108864 B)
 > flow eps   0 (exact)
 >
@@ -35,7 +35,7 @@ $ moesim simulate --topo hgx-h100:4 --collective all-reduce --size 64MiB --algor
 > in-switch                         operation "all-reduce": GPUs 7 and 8 share no switch that sums; and not folded: operation "all-reduce": neighbours in groups of "all" differ in place
 >
 > links    volume  busiest link                                     its volume  of capacity
-> nvlink  7.52 GB  unit.node[0].gpu[0] -> unit.node[0].nvswitch[1]     32.6 MB       50.5 %
+> nvlink  7.52 GB  unit.node[0].gpu[0] -> unit.node[0].nvswitch[0]     26.1 MB       50.5 %
 > pcie    1.61 GB  unit.node[0].gpu[0] -> unit.node[0].pcie[0]         12.6 MB       38.7 %
 > ib       805 MB  unit.node[0].nic[0] -> unit.leaf[0]                 12.6 MB       48.7 %
 
@@ -65,17 +65,22 @@ $ moesim simulate --topo nvl72 --collective all-reduce --size 64KiB --algorithm 
 >   "calls": 1,
 >   "time_ps": 11434077,
 >   "time_per_call_ps": 11434077,
->   "time_lower_bound_ps": 573830,
+>   "time_lower_bound_ps": 572817,
+>   "ratio_to_bound": 19.9611341842159,
+>   "steps_lower_bound_ps": 573830,
 >   "algorithm_B_per_s": 5731638854,
 >   "bus_B_per_s": 11304065517,
 >   "flow_eps": 0,
 >   "flow_eps_error": 0,
->   "folded": true
+>   "folded": true,
+>   "busiest_links": [
+>     {"class": "nvlink", "name": "tray[0].gpu[0] -> nvswitch[0]", "bytes": 3692, "of_capacity": 0.006457888992701379}
+>   ]
 > }
 
 $ moesim simulate --topo hgx-h100:4 --collective broadcast --size 64MiB --algorithm auto --nominal | sed -n 2,10p
 > collective broadcast, ring, 67108864 B sent by the first rank to each other one
-> time       2.18 ms (bound 2.18 ms, ratio 1.00)
+> time       2.18 ms (bound 169 us, ratio 12.9; of its own steps 2.18 ms)
 > bandwidth  algorithm 30.8 GB/s, bus 30.8 GB/s (nccl-tests, size 67108864 B)
 > flow eps   0 (exact)
 >

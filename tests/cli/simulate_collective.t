@@ -16,30 +16,35 @@ $ moesim simulate --topo switch:72,450GB/s,latency=250ns --collective all-to-all
 >   "time_ps": 165941992,
 >   "time_per_call_ps": 165941992,
 >   "time_lower_bound_ps": 165941991,
+>   "ratio_to_bound": 1.0000000060262022,
+>   "steps_lower_bound_ps": 165941991,
 >   "algorithm_B_per_s": 454963033106,
 >   "bus_B_per_s": 448644102090,
 >   "flow_eps": 0,
 >   "flow_eps_error": 0,
->   "folded": true
+>   "folded": true,
+>   "busiest_links": [
+>     {"class": "nvlink", "name": "gpu[0] -> switch", "bytes": 74448896, "of_capacity": 0.9969868935351283}
+>   ]
 > }
 
 # 32 nodes of 8, 256 KiB a pair: a NIC sends 248 x 2^18 B at 50 GB/s: 1.30 ms.
 $ moesim simulate --topo hgx-h100:32 --collective all-to-all --size 256KiB --nominal
 > machine    hgx-h100:32, GPUs 0 to 255 of 256
 > collective all-to-all, direct, 262144 B from each rank to each other one
-> time       1.30 ms (bound 1.30 ms, ratio 1.00)
+> time       1.30 ms (bound 1.30 ms, ratio 1.00; of its own steps 1.30 ms)
 > bandwidth  algorithm 51.6 GB/s, bus 51.4 GB/s (nccl-tests, size 67108864 B)
 > flow eps   0 (exact)
 >
 > links    volume  busiest link                                     its volume  of capacity
-> nvlink   940 MB  unit.node[0].gpu[0] -> unit.node[0].nvswitch[1]      510 kB        0.3 %
+> nvlink   940 MB  unit.node[0].gpu[0] -> unit.node[0].nvswitch[0]      408 kB        0.3 %
 > pcie    66.6 GB  unit.node[0].gpu[0] -> unit.node[0].pcie[0]         65.0 MB       79.3 %
-> ib      62.4 GB  unit.leaf[0] -> spine[0]                             114 MB       87.4 %
+> ib      62.4 GB  unit.node[0].nic[0] -> unit.leaf[0]                 65.0 MB       99.9 %
 
 $ moesim simulate --topo hgx-h100 --collective all-reduce --size 1GiB --algorithm ring --ranks 0-3 --nominal | head -n 4
 > machine    hgx-h100, GPUs 0 to 3 of 8
 > collective all-reduce, ring, 1073741824 B the buffer of each rank
-> time       3.58 ms (bound 3.58 ms, ratio 1.00)
+> time       3.58 ms (bound 2.39 ms, ratio 1.50; of its own steps 3.58 ms)
 > bandwidth  algorithm 300 GB/s, bus 450 GB/s (nccl-tests, size 1073741824 B)
 
 $ moesim simulate
@@ -55,7 +60,7 @@ $ moesim simulate --topo hgx-h100 --collective all-gather
 ? 2
 
 $ moesim simulate --topo hgx-h100 --collective all-gather --size 10
-! moesim: --size: expected a size such as "80 GiB", found "10"
+! moesim: --size: expected a size such as "80 GiB", found "10": no unit
 ? 2
 
 $ moesim simulate --topo hgx-h100 --collective all-gather --size 1MB --ranks 3-2

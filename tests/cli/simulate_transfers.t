@@ -91,7 +91,7 @@ $ printf 'node[0].npu[0] node[1].dram[0] 16GB\n' >pool.txt; moesim simulate --to
 > node[0].npu[0]  node[1].dram[0]  16.0 GB  100 ms   160 GB/s
 >
 > links    volume  busiest link                       its volume  of capacity
-> ub      64.0 GB  node[0].npu[0] -> node[0].l1[0]       2.29 GB       40.8 %
+> ub      64.0 GB  node[1].l1[0] -> node[1].cpu[0]       2.29 GB      100.0 %
 > memory  16.0 GB  node[1].cpu[0] -> node[1].dram[0]     16.0 GB       85.2 %
 
 # Host memory of HGX H100: 4 GPUs of 63 GB/s by PCIe are less than a socket's 307 GB/s.
@@ -128,7 +128,7 @@ $ printf 'gpu[*], gpu[*], 1GB\n' >all.csv; moesim simulate --topo hgx-h100 --tra
 > degraded   nvswitch[1]:down; as built 17.7 ms, the faults cost +38.5 %
 > bandwidth  2.29 TB/s together, 40.9 GB/s to 40.9 GB/s each
 > links      by calibration default, bytes of GPUs moved by copy-engines
-> flow eps   0.001, which moved the end of a transfer by at most 0 of its time
+> flow eps   0.001 (each end waits at most 0 % of its time for others; what links stand idle meanwhile comes on top)
 >
 > links   volume  busiest link           its volume  of capacity
 > nvlink  112 GB  gpu[0] -> nvswitch[2]     2.69 GB       88.0 %
@@ -158,7 +158,7 @@ $ printf 'gpu[*], 1, 1MB\n' >down.csv; moesim simulate --topo hgx-h100 --transfe
 ? 2
 
 $ printf '0, 1, 1EB\n' >bad.csv; moesim simulate --topo hgx-h100 --transfers bad.csv
-! moesim: bad.csv:1:7: expected a size such as "80 GiB", found "1EB"
+! moesim: bad.csv:1:7: expected a size such as "80 GiB", found "1EB": unknown unit
 ? 2
 
 $ printf '0, 1, 4611PB\n' >bad.csv; moesim simulate --topo hgx-h100 --transfers bad.csv

@@ -70,10 +70,15 @@ $ moesim simulate plans/plan-002.json | grep '^flow eps'; moesim explain plans/p
 > flow eps   0 (exact)
 > flow eps   0 (exact)
 $ moesim simulate plans/plan-002.json --load zipf:0.8 --flow-eps 1e-2 | grep '^flow eps'
-> flow eps   0.01, which moved the end of a transfer by at most 0 of its time
+> flow eps   0.01 (each end waits at most 0 % of its time for others; what links stand idle meanwhile comes on top)
 $ moesim simulate --topo hgx-h100:2 --collective all-to-all --size 64KiB --flow-eps 0.05 --format json | grep flow_eps
 >   "flow_eps": 0.05,
 >   "flow_eps_error": 0,
+
+# What a double cannot hold is not the 0 that is exact.
+$ moesim simulate plans/plan-002.json --flow-eps 1e-400
+! moesim: --flow-eps: expected 0 or 1e-9 to 0.1, found "1e-400"
+? 2
 
 # 1 MB and 1.001 MB of two pairs at 450 GB/s: the first ends with the second, about 1e-3 late.
 $ printf '0 1MB 0\n0 0 1.001MB\n0 0 0\n' >matrix; moesim simulate --topo switch:3,450GB/s --collective all-to-all --matrix matrix --nominal --flow-eps 0.05 --format json | grep -E 'flow_eps|"time_ps"'
@@ -102,8 +107,8 @@ $ moesim rank --topo switch:8,450GB/s --save other --flow-eps 1e-3
 
 # What collisions cost on the uplinks of four leaves; not with nominal links.
 $ moesim simulate --topo leafspine:nodes=4,gpus=8,nic=50GB/s,nvlink=450GB/s,leaf=8 --collective all-to-all --size 7KiB | sed -n 3p
-> time       16.5 us (bound 5.39 us, ratio 3.06)
+> time       16.5 us (bound 5.39 us, ratio 3.06; of its own steps 5.39 us)
 $ moesim simulate --topo leafspine:nodes=4,gpus=8,nic=50GB/s,nvlink=450GB/s,leaf=8 --collective all-to-all --size 7KiB --nominal | sed -n 3p
-> time       5.39 us (bound 5.39 us, ratio 1.00)
+> time       5.39 us (bound 5.39 us, ratio 1.00; of its own steps 5.39 us)
 $ moesim simulate --topo leafspine:nodes=4,gpus=8,nic=50GB/s,nvlink=450GB/s,leaf=8 --collective all-to-all --size 7KiB --network packet | sed -n 3p
-> time       6.77 us (bound 5.39 us, ratio 1.26)
+> time       6.77 us (bound 5.39 us, ratio 1.26; of its own steps 5.39 us)

@@ -30,7 +30,7 @@ $ moesim topo "$ROOT/tests/bad/topo-negative-bandwidth.json"
 ! moesim: $ROOT/tests/bad/topo-negative-bandwidth.json:4:87: templates.node.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "-450 GB/s"
 ? 2
 $ moesim topo "$ROOT/tests/bad/topo-unitless-bandwidth.json"
-! moesim: $ROOT/tests/bad/topo-unitless-bandwidth.json:4:87: templates.node.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "450"
+! moesim: $ROOT/tests/bad/topo-unitless-bandwidth.json:4:87: templates.node.links[0].bandwidth: expected a rate such as "400 Gbit/s", found "450": no unit
 ? 2
 $ moesim topo "$ROOT/tests/bad/topo-disconnected.json"
 ! moesim: $ROOT/tests/bad/topo-disconnected.json: gpu[0] cannot reach gpu[2]
@@ -67,4 +67,9 @@ $ moesim topo nvl72:2,450GB/s
 ? 2
 $ moesim topo dragonfly:p=2,a=4,50GB/s
 ! moesim: "dragonfly:p=2,a=4,50GB/s", column 25: expected "h="
+? 2
+
+# A ring that others run into is no ring.
+$ moesim topo "$ROOT/tests/bad/topo-axis-rho.json"
+! moesim: $ROOT/tests/bad/topo-axis-rho.json: link "y[i].g[j]" to "y[(i+1)%4].g[j]": policy dimension-order: expected a ring or line of GPUs along one level, such as gpu[i] to gpu[(i+1)%4], or gpu[0] to gpu[1]
 ? 2

@@ -227,7 +227,7 @@ static const Bad bad_files[] = {
     {"truncated", "4:24: unexpected end of file, expected a value or ']'"},
     {"unbound-letter", "4:49: templates.node.links[0].to: letter k is not bound in \"from\""},
     {"unitless-bandwidth", "4:87: templates.node.links[0].bandwidth: expected a rate such as \"400 "
-                           "Gbit/s\", found \"450\""},
+                           "Gbit/s\", found \"450\": no unit"},
     {"unknown-class", "4:64: templates.node.links[0].class: expected one of \"nvlink\", \"c2c\", "
                       "\"xgmi\", \"ub\", \"ici\", \"pcie\", \"ib\", \"eth\", \"memory\", "
                       "\"storage\", \"other\", found \"nvlnik\", did you mean \"nvlink\"?"},

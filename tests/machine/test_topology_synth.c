@@ -318,8 +318,8 @@ static void test_topology_synthetic_errors_name_the_column(void **state) {
          "\"ring:4,450GB/s,latency=1us,latency=2us\", column 28: latency is given twice"},
         {"ring:4,0GB/s",
          "\"ring:4,0GB/s\", column 8: expected a rate above 0 and at most 100 TB/s"},
-        {"mesh:4,1GB/s,latency=4",
-         "\"mesh:4,1GB/s,latency=4\", column 14: expected a time such as \"500 ns\", found \"4\""},
+        {"mesh:4,1GB/s,latency=4", "\"mesh:4,1GB/s,latency=4\", column 14: expected a time such as "
+                                   "\"500 ns\", found \"4\": no unit"},
         {"mesh:4,1GB/s,device=",
          "\"mesh:4,1GB/s,device=\", column 14: expected the name of a device"},
         {"mesh:4,1GB/s,device=H\xf3",

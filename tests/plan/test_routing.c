@@ -253,6 +253,46 @@ static void test_routing_expected_shares_stop_at_one_choice(void **state) {
     check_chances(2, (double[]){1, 36 / 61.0, 16 / 61.0, 9 / 61.0});
 }
 
+static uint64_t most_of(const Load *load, uint32_t layer) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < load->experts; i++) {
+        uint64_t count = load->tokens[layer * load->experts + i];
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+// DeepSeek-V3, zipf:1: 8 / H(256) = 1.3, so that without the limit the most popular expert would
+// get its whole chance of 1; in 4 of 8 groups it is missed when its group is. Two estimates of one
+// chance from 4096 and 20000 tokens differ by a deviation of at most sqrt(1/4 (1/4096 + 1/20000)).
+static void test_routing_expected_shares_hold_the_group_limit(void **state) {
+    (void)state;
+    RoutingSpec spec = {.rule = {256, 8, 8, 4},
+                        .law = {ROUTING_ZIPF, 1},
+                        .seed = 1,
+                        .layers = 3,
+                        .sources = 1,
+                        .tokens = 20000};
+    Routing routing = sample(&spec);
+    Load load = {0};
+    Err err = {0};
+    check_ok(routing_expect(&spec, &load, &err), &err);
+    for (uint32_t layer = 0; layer < 3; layer++) {
+        double expected = (double)most_of(&load, layer) / 1073741824;
+        double sampled = (double)most_of(&routing.load, layer) / 20000;
+        assert_true(fabs(expected - sampled) < 5.3 * sqrt(0.25 * (1 / 4096.0 + 1 / 20000.0)));
+        assert_true(expected < 0.9);
+    }
+    assert_string_equal(load.origin, "expected shares of zipf:1, seed 1, top 8 of 256 in 4 of 8 "
+                                     "groups, mean of 4096 tokens");
+    load_free(&load);
+    spec.law = (RoutingLaw){ROUTING_UNIFORM, 0}; // 8 of 256: 1/32, exactly
+    check_ok(routing_expect(&spec, &load, &err), &err);
+    for (uint32_t i = 0; i < 3 * 256; i++) assert_int_equal(load.tokens[i], 1073741824 / 32);
+    load_free(&load);
+    routing_free(&routing);
+}
+
 // ---- What is refused.
 
 static void check_law(const char *text, RoutingLawKind kind, double skew) {
@@ -305,12 +345,11 @@ static void test_routing_refuses_what_no_model_does(void **state) {
                    "a token cannot choose 5 experts in 1 groups of 4");
     check_bad_spec((RoutingRule){8, 2, 0, 0}, 0, 1,
                    "expected at least one layer, source and token, found 0, 1 and 1");
-    check_bad_spec(
-        (RoutingRule){8, 2, 0, 0}, 1, UINT64_MAX,
-        "18446744073709551615 tokens in 1 layers that choose 2 of 8 experts are too many "
-        "to sample");
+    check_bad_spec((RoutingRule){8, 2, 0, 0}, 1, UINT64_MAX,
+                   "18446744073709551615 tokens in 1 layer that choose 2 of 8 experts are too many "
+                   "to sample");
     check_bad_spec((RoutingRule){65536, 2, 0, 0}, 4000000000, 1,
-                   "4000000000 layers of 65536 experts from 1 sources are 262144000000000 counts, "
+                   "4000000000 layers of 65536 experts from 1 source are 262144000000000 counts, "
                    "at most 4194304");
 }
 
@@ -324,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_routing_layers_and_seeds_differ),
         cmocka_unit_test(test_routing_expected_shares_follow_the_law),
         cmocka_unit_test(test_routing_expected_shares_stop_at_one_choice),
+        cmocka_unit_test(test_routing_expected_shares_hold_the_group_limit),
         cmocka_unit_test(test_routing_laws_read_back),
         cmocka_unit_test(test_routing_refuses_what_no_model_does),
     };

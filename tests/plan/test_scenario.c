@@ -175,7 +175,8 @@ static void test_scenario_refuses_bad_files(void **state) {
         {"misspelt-concurrency", ":1:1: missing \"concurrency\" (found \"concurency\")"},
         {"huge-isl", ":7:10: isl: expected 1 to 1073741824, found 1099511627776"},
         {"fraction-isl", ":7:10: isl: expected a whole number, found 4096.5"},
-        {"unitless-limit", ":10:17: tpot_limit: expected a time such as \"500 ns\", found \"50\""},
+        {"unitless-limit",
+         ":10:17: tpot_limit: expected a time such as \"500 ns\", found \"50\": no unit"},
         {"number-limit", ":10:17: tpot_limit: expected a string, found 50"},
         {"zero-limit", ":10:17: ttft_limit: expected a time above 0, found \"0 ms\""},
         {"price-zero", ":10:25: price_per_gpu_hour: expected dollars per GPU-hour above 0 and up "

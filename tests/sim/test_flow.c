@@ -327,6 +327,45 @@ static void test_flow_incremental_equals_from_scratch(void **state) {
     }
 }
 
+// Each link a second time, loaded as the first by every path but, in some nets, one: what says the
+// same is dropped, what does not is kept, and no rate changes.
+static void test_flow_merge_changes_no_rate(void **state) {
+    (void)state;
+    Rng rng;
+    rng_seed(&rng, 3);
+    for (uint32_t trial = 0; trial < 100; trial++) {
+        RandomNet random;
+        make_random(&rng, &random);
+        FlowNet *nets[2] = {flow_open(), flow_open()};
+        uint32_t odd = trial % 2 == 0 ? FLOW_NONE : (uint32_t)rng_below(&rng, random.flows);
+        PathId paths[2][FLOWS];
+        for (uint32_t n = 0; n < 2; n++) {
+            for (uint32_t r = 0; r < 2 * random.resources; r++)
+                flow_add_resource(nets[n], random.capacity_Bps[r % random.resources]);
+            for (uint32_t f = 0; f < random.flows; f++) {
+                FlowEdge edges[2 * RESOURCES];
+                uint32_t count = random.count[f];
+                for (uint32_t e = 0; e < 2 * count; e++) {
+                    edges[e] = random.edges[f][e % count];
+                    if (e >= count) edges[e].resource += random.resources;
+                }
+                if (f == odd) edges[2 * count - 1].coefficient++;
+                assert_true(
+                    flow_add_path(nets[n], edges, 2 * count, random.scale[f], &paths[n][f]));
+            }
+            if (n == 1) flow_merge(nets[n]);
+            for (uint32_t f = 0; f < random.flows; f++)
+                assert_true(flow_start(nets[n], paths[n][f], random.bytes[f], f, 0));
+            flow_solve(nets[n], 0);
+        }
+        for (uint32_t f = 0; f < random.flows; f++)
+            assert_int_equal(flow_rate(nets[0], f), flow_rate(nets[1], f));
+        assert_true(flow_stats(nets[1]).levels < flow_stats(nets[0]).levels);
+        flow_close(nets[0]);
+        flow_close(nets[1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flow_alone_takes_bytes_over_bandwidth),
@@ -339,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_flow_two_on_one_path),
         cmocka_unit_test(test_flow_eps_ends_together_what_is_close),
         cmocka_unit_test(test_flow_incremental_equals_from_scratch),
+        cmocka_unit_test(test_flow_merge_changes_no_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

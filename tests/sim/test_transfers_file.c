@@ -87,7 +87,7 @@ static void test_transfers_file_refuses(void **state) {
     REFUSES("0, 1, much\n", "t.csv:1:7: expected a size such as \"80 GiB\", found \"much\"");
     REFUSES("0, 1, 4611686018427387904\n",
             "t.csv:1:7: expected less than 2^62 B, found 4611686018427387904 B");
-    REFUSES("0, 1, 1, 5\n", "t.csv:1:10: expected a time such as \"500 ns\", found \"5\"");
+    REFUSES("0, 1, 1, 5\n", "t.csv:1:10: expected a time such as \"500 ns\", found \"5\": no unit");
     REFUSES("0, 1, 1,\n", "t.csv:1:9: expected a start such as \"10us\", found nothing");
     REFUSES("0, 0, 1\n",
             "t.csv:1:4: unit.node[0].gpu[0] names no part but that of FROM: nothing to move");
