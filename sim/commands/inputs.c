@@ -49,9 +49,9 @@ static bool load_arch(Inputs *in, const char *path, Err *err) {
 }
 
 static bool load_calib(Inputs *in, const char *path, Err *err) {
-    const char *generation = in->device->generation == NULL ? "" : in->device->generation;
     if (!read_file(in, path, &in->calib_file, err)) return false;
-    if (!calib_parse(path, in->calib_file.bytes, in->calib_file.count, generation, &in->calib, err))
+    if (!calib_parse(path, in->calib_file.bytes, in->calib_file.count, in->generation, &in->calib,
+                     err))
         return false;
     in->model = (PriceModel){.device = in->device, .calib = &in->calib};
     return true;
@@ -78,7 +78,24 @@ static bool find_device(Inputs *in, Err *err) {
         return err_set(err, "%s: the catalogue has no rate, memory or bandwidth for %s",
                        in->topology_name, first->name);
     in->device = first;
+    in->generation = first->generation == NULL ? "" : first->generation;
     return true;
+}
+
+// Transfers alone need no rates, and GPUs may differ: constants are those of their generation, or
+// those of all when they have several.
+static bool find_generation(Inputs *in, Err *err) {
+    for (uint32_t i = 0; i < in->fabric.class_count; i++) {
+        const VertexClass *c = &in->fabric.classes[i];
+        if (c->kind != PART_GPU || c->device == NULL) continue;
+        const char *generation = c->device->generation == NULL ? "" : c->device->generation;
+        if (in->device == NULL) {
+            in->device = c->device;
+            in->generation = generation;
+        } else if (strcmp(in->generation, generation) != 0)
+            in->generation = "";
+    }
+    return in->device != NULL || err_set(err, "%s: the GPUs name no device", in->topology_name);
 }
 
 static bool read_machine(Inputs *in, const char *name, Err *err) {
@@ -90,9 +107,9 @@ static bool build_machine(Inputs *in, Err *err) {
     return fabric_build(&in->topology, &in->catalogue, &in->fabric, err) && find_device(in, err);
 }
 
-static bool load_machine(Inputs *in, const CliArgs *args, Err *err) {
+static bool load_topology(Inputs *in, const CliArgs *args, Err *err) {
     return read_machine(in, cli_text(args, "topo"), err) &&
-           degrade_topology(args, &in->topology, err) && build_machine(in, err);
+           degrade_topology(args, &in->topology, err);
 }
 
 bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err) {
@@ -197,7 +214,7 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
     const char *assume = cli_text(args, "assume");
     out->assume = arena_string(&out->arena, assume);
-    if (load_machine(out, args, err) && load_scenario(out, args, err) &&
+    if (load_topology(out, args, err) && build_machine(out, err) && load_scenario(out, args, err) &&
         load_named_arch(out, err) && scenario_check(&out->scenario, out->arch.max_context, err) &&
         load_named_calib(out, cli_text(args, "calibration"), err) &&
         load_option_read(args, &out->arch, &out->load, err) && read_experts(args, out, err) &&
@@ -212,7 +229,9 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
 
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
-    if (load_machine(out, args, err) && load_named_calib(out, cli_text(args, "calibration"), err) &&
+    if (load_topology(out, args, err) &&
+        fabric_build(&out->topology, &out->catalogue, &out->fabric, err) &&
+        find_generation(out, err) && load_named_calib(out, cli_text(args, "calibration"), err) &&
         flow_eps_read(args, &out->flow_eps_ppb, err))
         return true;
     inputs_free(out);

@@ -32,7 +32,8 @@ typedef struct Inputs {
     DeviceCatalogue catalogue;
     Topology topology;
     Fabric fabric;
-    const Device *device; // of every GPU
+    const Device *device;   // of every GPU; for transfers alone, of the first
+    const char *generation; // of the constants; "" for those of all
     Scenario scenario;
     Arch arch;
     Calib calib;
@@ -53,7 +54,7 @@ typedef struct Inputs {
 
 // From the options of rank, the faults of --degrade included.
 bool inputs_load(const CliArgs *args, Inputs *out, Err *err);
-// Machine and constants alone: --topo, --degrade and --calibration.
+// Machine and constants alone, for transfers: --topo, --degrade and --calibration. GPUs may differ.
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err);
 // From the files beside a saved plan; refuses files whose digest is not the plan's.
 bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
