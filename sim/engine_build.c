@@ -5,8 +5,6 @@
 //
 // Invariant: meetings of one channel are neighbours; every communication of a member finds its
 // meeting in meeting_of.
-#include <string.h>
-
 #include "model/base/mem.h"
 #include "model/base/num.h"
 #include "model/base/wide.h"

@@ -1,7 +1,6 @@
 // Which flows a resource limits, in a heap by the work at which they end, and what these flows load
 // elsewhere.
 #include <assert.h>
-#include <stddef.h>
 
 #include "model/base/mem.h"
 #include "sim/flow_fill.h"

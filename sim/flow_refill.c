@@ -13,8 +13,6 @@
 // their order may be one of rounding, and resources that own no flow and have nothing left, are
 // left to a filling in order of levels. Of a set that froze together and shares flows, those of
 // which nothing has changed freeze together again, at the same rate.
-#include <stddef.h>
-
 #include "model/base/mem.h"
 #include "sim/flow_fill.h"
 

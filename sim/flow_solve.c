@@ -17,9 +17,6 @@
 // elsewhere (the bottleneck structure of J. Ros-Giralt et al., "On the bottleneck structure of
 // congestion-controlled networks", Proc. ACM Meas. Anal. Comput. Syst. 3 (2019) 59), and only
 // flows whose bottleneck changes are touched.
-#include <assert.h>
-#include <stddef.h>
-
 #include "model/base/mem.h"
 #include "sim/flow_fill.h"
 

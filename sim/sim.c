@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "model/base/mem.h"
-#include "model/base/num.h"
 #include "sim/engine_account.h"
 #include "sim/engine_compute.h"
 #include "sim/engine_repeat.h"

@@ -86,14 +86,43 @@ static void test_repeat_layers_of_plans_are_left_out(void **state) {
     small_machine_close(&machine);
 }
 
+static OpId add_exchange(Schedule *schedule, GroupId group, uint32_t channel) {
+    return schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
+                                           .op_class = OP_CLASS_OTHER,
+                                           .name = "exchange",
+                                           .stream = 1,
+                                           .comm = {.collective = COLLECTIVE_ALL_TO_ALL,
+                                                    .algorithm = ALGORITHM_DIRECT,
+                                                    .group = group,
+                                                    .channel = channel,
+                                                    .bytes = extent_fixed(800000),
+                                                    .element = 1,
+                                                    .format = NUMFMT_BF16}});
+}
+
+// On 8 GPUs, in every form: the same with repeats left out, in less than 1 / `times` of the events.
+static void check_schedule(const Schedule *schedule, uint64_t times) {
+    SimMachine bench;
+    Arena arena = {0};
+    Pair pair;
+    StepShape shape = step_shape_decode(1, 1);
+    const SimForm forms[] = {SIM_FOLDED, SIM_REFINED, SIM_EXPANDED};
+    sim_machine_open(&bench, sim_machine_switch(&arena, 8, 2, "100 GB/s"));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        run_both(&bench.fabric, &bench.model, schedule, &shape, forms[i], &pair);
+        check_equal(&pair);
+        assert_true(pair.skipped.events * times < pair.run.events);
+        free_both(&pair);
+    }
+    sim_machine_close(&bench);
+    arena_free(&arena);
+}
+
 // Two streams of unequal pace: 3 us of memory traffic beside an all-to-all, joined by a wait once
 // per iteration. They become steady, a transfer being under way when an iteration begins.
 static void test_repeat_with_transfers_under_way(void **state) {
     (void)state;
-    SimMachine bench;
-    Arena arena = {0};
     Schedule schedule = {0};
-    sim_machine_open(&bench, sim_machine_switch(&arena, 8, 2, "100 GB/s"));
     schedule_init(&schedule, "overlap", 8);
     RoleId role = schedule_add_role(&schedule, "all", (RankSet){0, 8, 8, 1}, 1);
     GroupId group = schedule_add_group(
@@ -102,42 +131,20 @@ static void test_repeat_with_transfers_under_way(void **state) {
     Op first = sim_machine_memory_op("first", 0, 1000000), second = first;
     second.name = "second";
     schedule_add_op(&schedule, &first);
-    OpId moved = schedule_add_op(&schedule, &(Op){.kind = OP_COLLECTIVE,
-                                                  .op_class = OP_CLASS_OTHER,
-                                                  .name = "exchange",
-                                                  .stream = 1,
-                                                  .comm = {.collective = COLLECTIVE_ALL_TO_ALL,
-                                                           .algorithm = ALGORITHM_DIRECT,
-                                                           .group = group,
-                                                           .bytes = extent_fixed(800000),
-                                                           .element = 1,
-                                                           .format = NUMFMT_BF16}});
+    OpId moved = add_exchange(&schedule, group, 0);
     schedule_add_op(&schedule, &second);
     schedule_add_wait(&schedule, moved);
     schedule_add_segment(&schedule, role, block, 100);
     schedule_finish(&schedule);
-    Pair pair;
-    StepShape shape = step_shape_decode(1, 1);
-    const SimForm forms[] = {SIM_FOLDED, SIM_REFINED, SIM_EXPANDED};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        run_both(&bench.fabric, &bench.model, &schedule, &shape, forms[i], &pair);
-        check_equal(&pair);
-        assert_true(pair.skipped.events * 5 < pair.run.events);
-        free_both(&pair);
-    }
+    check_schedule(&schedule, 5);
     schedule_free(&schedule);
-    sim_machine_close(&bench);
-    arena_free(&arena);
 }
 
 // Layers of two kinds in turn, three of one and one of the other, after a first one and before a
 // last: no segment repeats for long, but pairs of them do.
 static void test_repeat_of_segments_in_turn(void **state) {
     (void)state;
-    SimMachine bench;
-    Arena arena = {0};
     Schedule schedule = {0};
-    sim_machine_open(&bench, sim_machine_switch(&arena, 8, 2, "100 GB/s"));
     schedule_init(&schedule, "in turn", 8);
     RoleId role = schedule_add_role(&schedule, "all", (RankSet){0, 8, 8, 1}, 2);
     GroupId group = schedule_add_group(
@@ -147,17 +154,7 @@ static void test_repeat_of_segments_in_turn(void **state) {
         blocks[b] = schedule_add_block(&schedule, role, b == 0 ? "short" : "long");
         Op work = sim_machine_memory_op("work", 0, 1000000 + b * 500000);
         OpId worked = schedule_add_op(&schedule, &work);
-        OpId moved = schedule_add_op(&schedule, &(Op){.kind = OP_COLLECTIVE,
-                                                      .op_class = OP_CLASS_OTHER,
-                                                      .name = "exchange",
-                                                      .stream = 1,
-                                                      .comm = {.collective = COLLECTIVE_ALL_TO_ALL,
-                                                               .algorithm = ALGORITHM_DIRECT,
-                                                               .group = group,
-                                                               .channel = b,
-                                                               .bytes = extent_fixed(800000),
-                                                               .element = 1,
-                                                               .format = NUMFMT_BF16}});
+        OpId moved = add_exchange(&schedule, group, b);
         schedule_add_wait(&schedule, worked);
         work.name = "rest";
         schedule_add_op(&schedule, &work);
@@ -170,18 +167,8 @@ static void test_repeat_of_segments_in_turn(void **state) {
     }
     schedule_add_segment(&schedule, role, blocks[1], 2);
     schedule_finish(&schedule);
-    Pair pair;
-    StepShape shape = step_shape_decode(1, 1);
-    const SimForm forms[] = {SIM_FOLDED, SIM_REFINED, SIM_EXPANDED};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        run_both(&bench.fabric, &bench.model, &schedule, &shape, forms[i], &pair);
-        check_equal(&pair);
-        assert_true(pair.skipped.events * 3 < pair.run.events);
-        free_both(&pair);
-    }
+    check_schedule(&schedule, 3);
     schedule_free(&schedule);
-    sim_machine_close(&bench);
-    arena_free(&arena);
 }
 
 static uint64_t events_of_rounds(const SmallMachine *machine, const Plan *plan, uint32_t rounds,
