@@ -44,6 +44,7 @@ static Dim make_attention(const DimSet *dims, const AttentionDims *from, Attenti
     Dim wide = DIM_NONE;
     *out = (AttentionSpec){
         .kind = from->kind,
+        .per_layer = from->per_layer == DIM_NONE ? 1 : narrow(dims, from->per_layer, &wide),
         .heads = narrow(dims, from->heads, &wide),
         .kv_heads = narrow(dims, from->kv_heads, &wide),
         .head_dim = narrow(dims, from->head_dim, &wide),
@@ -52,10 +53,20 @@ static Dim make_attention(const DimSet *dims, const AttentionDims *from, Attenti
         .kv_lora = narrow(dims, from->kv_lora, &wide),
         .rope = narrow(dims, from->rope, &wide),
         .conv = narrow(dims, from->conv, &wide),
+        .state_dim = narrow(dims, from->state_dim, &wide),
+        .groups = narrow(dims, from->groups, &wide),
+        .window = narrow(dims, from->window, &wide),
+        .ratio = narrow(dims, from->ratio, &wide),
+        .index_heads = narrow(dims, from->index_heads, &wide),
+        .index_dim = narrow(dims, from->index_dim, &wide),
+        .index_top_k = narrow(dims, from->index_top_k, &wide),
         .output_gate = dim_get(dims, from->output_gate) != 0,
         .kv_elements_per_token = dim_get(dims, from->kv_elements),
         .state_B_per_sequence = dim_get(dims, from->state_B),
+        .entry_elements = dim_get(dims, from->entry_elements),
+        .index_elements = dim_get(dims, from->index_elements),
         .kv_packed_B_per_token = dim_get(dims, from->kv_packed_B),
+        .index_packed_B = dim_get(dims, from->index_packed_B),
     };
     return wide;
 }
@@ -67,9 +78,11 @@ static Dim make_mlp(const DimSet *dims, const MlpDims *from, MlpSpec *out) {
         .top_k = narrow(dims, from->top_k, &wide),
         .groups = narrow(dims, from->groups, &wide),
         .top_groups = narrow(dims, from->top_groups, &wide),
+        .zero_experts = narrow(dims, from->zero_experts, &wide),
         .width = narrow(dims, from->width, &wide),
         .shared_width = narrow(dims, from->shared_width, &wide),
         .latent = narrow(dims, from->latent, &wide),
+        .matrices = from->matrices == 0 ? 3 : from->matrices,
     };
     return wide;
 }
@@ -102,38 +115,52 @@ static bool make_specs(TensorInput *input, Arch *arch, Err *err) {
     return true;
 }
 
-static NumFmt format_of(const TensorClass *class, NumFmt quantised) {
-    if (strcmp(class->type, "F32") == 0) return NUMFMT_F32;
-    if (strcmp(class->type, "F16") == 0) return NUMFMT_F16;
-    return strcmp(class->type, "BF16") == 0 ? NUMFMT_BF16 : quantised;
-}
-
 // The format of the largest matrix of a component.
-static NumFmt component_format(const Arch *arch, Component component, NumFmt quantised) {
+static NumFmt component_format(const Arch *arch, Component component) {
     NumFmt format = arch->dtype;
     uint64_t most = 0;
     for (uint32_t i = 0; i < arch->tensor_count; i++) {
         const TensorClass *class = &arch->tensors[i];
         if (class->component != component || class->parameters <= most) continue;
         most = class->parameters;
-        format = format_of(class, quantised);
+        format = tensor_format(class);
     }
     return format;
 }
 
 static Digest hash_attention(Digest hash, const AttentionSpec *spec) {
-    const uint32_t words[] = {spec->kind,      spec->heads,      spec->kv_heads, spec->head_dim,
-                              spec->value_dim, spec->q_lora,     spec->kv_lora,  spec->rope,
-                              spec->conv,      spec->output_gate};
+    const uint64_t words[] = {spec->kind,
+                              spec->per_layer,
+                              spec->heads,
+                              spec->kv_heads,
+                              spec->head_dim,
+                              spec->value_dim,
+                              spec->q_lora,
+                              spec->kv_lora,
+                              spec->rope,
+                              spec->conv,
+                              spec->state_dim,
+                              spec->groups,
+                              spec->output_gate,
+                              spec->window,
+                              spec->ratio,
+                              spec->index_heads,
+                              spec->index_dim,
+                              spec->index_top_k,
+                              spec->kv_elements_per_token,
+                              spec->entry_elements,
+                              spec->index_elements,
+                              spec->kv_packed_B_per_token,
+                              spec->index_packed_B,
+                              spec->state_B_per_sequence};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
-    hash = hash_u64(hash, spec->kv_elements_per_token);
-    hash = hash_u64(hash, spec->kv_packed_B_per_token);
-    return hash_u64(hash, spec->state_B_per_sequence);
+    return hash;
 }
 
 static Digest hash_mlp(Digest hash, const MlpSpec *spec) {
-    const uint32_t words[] = {spec->experts, spec->top_k,        spec->groups, spec->top_groups,
-                              spec->width,   spec->shared_width, spec->latent};
+    const uint32_t words[] = {spec->experts,      spec->top_k,        spec->groups,
+                              spec->top_groups,   spec->zero_experts, spec->width,
+                              spec->shared_width, spec->latent,       spec->matrices};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
     return hash;
 }
@@ -141,9 +168,15 @@ static Digest hash_mlp(Digest hash, const MlpSpec *spec) {
 static Digest hash_class(Digest hash, const TensorClass *class) {
     hash = hash_string(hash_string(hash, class->pattern), class->type);
     for (uint32_t i = 0; i < 4; i++) hash = hash_u64(hash, class->dims[i]);
-    const uint32_t words[] = {class->component, class->shard,      class->element_bits,
-                              class->unit,      class->layer_kind, class->per_layer};
+    const uint32_t words[] = {class->component,     class->shard,         class->element_bits,
+                              class->dim_count,     class->axis,          class->unit,
+                              class->fused_experts, class->segment_count, class->interleaved,
+                              class->layer_kind,    class->per_layer};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
+    for (uint32_t i = 0; i < class->segment_count; i++) {
+        const TensorSegment *segment = &class->segments[i];
+        hash = hash_u64(hash_u64(hash, segment->extent), segment->unit * 2 + segment->is_kv);
+    }
     return hash_u64(hash_u64(hash, class->parameters), class->bytes);
 }
 
@@ -195,7 +228,7 @@ static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
     return check_narrow(reader, wide, err);
 }
 
-static bool build(Reader *reader, const ReaderInput *from, Arch *arch, Err *err) {
+static bool build(Reader *reader, const ArchInput *from, Arch *arch, Err *err) {
     LayerPattern pattern;
     Quant quant;
     TensorInput input = {.reader = reader, .pattern = &pattern, .quant = &quant};
@@ -206,27 +239,19 @@ static bool build(Reader *reader, const ReaderInput *from, Arch *arch, Err *err)
         !quant_check_used(&quant, reader, err))
         return false;
     if (!count_totals(arch, err)) return err_prefix(err, "%s", from->name);
-    NumFmt quantised = quant.scheme != NULL ? quant.scheme->numfmt : arch->dtype;
     bool has_experts = arch->totals.component_B[COMPONENT_ROUTED] > 0;
-    arch->dense_format = component_format(arch, COMPONENT_ATTENTION, quantised);
-    arch->expert_format =
-        component_format(arch, has_experts ? COMPONENT_ROUTED : COMPONENT_DENSE, quantised);
+    arch->dense_format = component_format(arch, COMPONENT_ATTENTION);
+    arch->expert_format = component_format(arch, has_experts ? COMPONENT_ROUTED : COMPONENT_DENSE);
     arch->notes = arena_copy(&arch->arena, reader->notes, reader->note_count, sizeof(char *));
     arch->note_count = reader->note_count;
     arch->digest = hash_arch(arch);
     return true;
 }
 
-bool arch_parse(const char *name, const char *bytes, size_t byte_count,
-                const ArchAssumption *assumptions, uint32_t count, Arch *out, Err *err) {
+bool arch_parse(const ArchInput *input, Arch *out, Err *err) {
     Reader reader = {0};
     Arch arch = {0};
-    ReaderInput input = {.name = name,
-                         .bytes = bytes,
-                         .count = byte_count,
-                         .assumptions = assumptions,
-                         .assumption_count = count};
-    bool good = build(&reader, &input, &arch, err);
+    bool good = build(&reader, input, &arch, err);
     reader_close(&reader);
     if (good)
         *out = arch;
@@ -272,35 +297,47 @@ static bool find_config(const char *name, Arena *arena, const char **path, Err *
     return file_find(name, arena, path, err);
 }
 
-// Some checkpoints keep their quantisation in a file of its own: without it the sizes would be
-// wrong.
-bool arch_check_beside(const char *path, const Arch *arch, Err *err) {
+// "x/config.json" has x/hf_quant_config.json beside it, "x/y.json" x/y.hf_quant_config.json.
+const char *arch_quant_path(const char *path, Arena *arena) {
+    static const char config[] = "config.json", suffix[] = ".json",
+                      other[] = "hf_quant_config.json";
+    const char *slash = strrchr(path, '/');
+    const char *file = slash == NULL ? path : slash + 1;
+    if (strcmp(file, config) == 0) return file_beside(path, other, arena);
+    size_t length = strlen(path), tail = sizeof suffix - 1;
+    bool has_suffix = length > tail && strcmp(path + length - tail, suffix) == 0;
+    return arena_printf(arena, "%.*s.%s", (int)(has_suffix ? length - tail : length), path, other);
+}
+
+bool arch_read_files(const char *name, Arena *arena, ArchInput *out, Err *err) {
     struct stat info;
-    Arena arena = {0};
-    const char *other = file_beside(path, "hf_quant_config.json", &arena);
-    bool ignored = arch->expert_format != arch->dtype || stat(other, &info) != 0;
-    if (!ignored)
-        err_set(err, "%s: quantises this model, which is only supported in its config.json", other);
-    arena_free(&arena);
-    return ignored;
+    ArchInput input = {0};
+    char *bytes;
+    if (!find_config(name, arena, &input.name, err) ||
+        !file_read(input.name, FILE_CAP_B, arena, &bytes, &input.count, err))
+        return false;
+    input.bytes = bytes;
+    const char *beside = arch_quant_path(input.name, arena);
+    if (stat(beside, &info) == 0) {
+        if (!file_read(beside, FILE_CAP_B, arena, &bytes, &input.quant_count, err)) return false;
+        input.quant_name = beside;
+        input.quant_bytes = bytes;
+    }
+    *out = input;
+    return true;
 }
 
 bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t count, Arch *out,
                Err *err) {
     Arena arena = {0};
-    const char *path;
-    char *bytes;
-    size_t byte_count;
-    Arch arch = {0};
-    bool good = find_config(name, &arena, &path, err) &&
-                file_read(path, FILE_CAP_B, &arena, &bytes, &byte_count, err) &&
-                arch_parse(path, bytes, byte_count, assumptions, count, &arch, err) &&
-                arch_check_beside(path, &arch, err);
+    ArchInput input;
+    bool good = arch_read_files(name, &arena, &input, err);
+    if (good) {
+        input.assumptions = assumptions;
+        input.assumption_count = count;
+        good = arch_parse(&input, out, err);
+    }
     arena_free(&arena);
-    if (good)
-        *out = arch;
-    else
-        arch_free(&arch);
     return good;
 }
 
@@ -309,15 +346,21 @@ static bool check_class(const Arch *arch, const TensorClass *class, Err *err) {
     for (uint32_t i = 0; i < class->dim_count; i++) elements *= class->dims[i];
     if (class->layer_kind != NONE && class->layer_kind >= arch->kind_count)
         return err_set(err, "%s: no layer kind %u", class->pattern, class->layer_kind);
-    if (class->dim_count < 1 || class->dim_count > 4 || class->unit < 1)
+    if (class->dim_count > TENSOR_DIMS_MAX || class->unit < 1)
         return err_set(err, "%s: no shape or no unit", class->pattern);
     if (elements * class->element_bits / 8 != class->bytes)
         return err_set(err, "%s: %llu bytes do not fit its shape", class->pattern,
                        (unsigned long long)class->bytes);
-    bool by_rows = tensor_cuts_rows(class->shard), by_columns = tensor_cuts_columns(class->shard);
-    if ((by_rows && class->dims[0] % class->unit != 0) ||
-        (by_columns && (class->dim_count != 2 || class->dims[1] % class->unit != 0)))
+    bool is_cut = tensor_cuts_rows(class->shard) || tensor_cuts_columns(class->shard);
+    if (is_cut && (class->axis >= class->dim_count || class->dims[class->axis] % class->unit != 0))
         return err_set(err, "%s: its unit of %u does not divide it", class->pattern, class->unit);
+    if (class->fused_experts != 0 && class->dims[0] != class->fused_experts)
+        return err_set(err, "%s: %u experts do not fit its shape", class->pattern,
+                       class->fused_experts);
+    uint64_t extent = 0;
+    for (uint32_t i = 0; i < class->segment_count; i++) extent += class->segments[i].extent;
+    if (class->segment_count > 0 && (!is_cut || extent != class->dims[class->axis]))
+        return err_set(err, "%s: its parts do not fill it", class->pattern);
     return true;
 }
 
@@ -350,7 +393,24 @@ uint64_t arch_kv_B_per_token(const Arch *arch, NumFmt format) {
     uint64_t total = 0;
     for (uint32_t k = 0; k < arch->kind_count; k++) {
         const AttentionSpec *spec = &arch->attentions[arch->kinds[k].attention];
-        total += arch->kinds[k].count * numfmt_bytes(format, spec->kv_elements_per_token);
+        uint64_t blocks = (uint64_t)arch->kinds[k].count * spec->per_layer;
+        uint64_t elements = spec->window > 0 ? 0 : spec->kv_elements_per_token;
+        uint64_t entries = spec->entry_elements + spec->index_elements;
+        total += blocks * numfmt_bytes(format, elements);
+        if (spec->ratio > 0)
+            total += wide_div_up_u64(blocks * numfmt_bytes(format, entries), spec->ratio);
+        else
+            total += blocks * numfmt_bytes(format, spec->index_elements);
+    }
+    return total;
+}
+
+uint64_t arch_window_B(const Arch *arch, NumFmt format) {
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < arch->kind_count; k++) {
+        const AttentionSpec *spec = &arch->attentions[arch->kinds[k].attention];
+        uint64_t blocks = (uint64_t)arch->kinds[k].count * spec->per_layer;
+        total += blocks * spec->window * numfmt_bytes(format, spec->kv_elements_per_token);
     }
     return total;
 }

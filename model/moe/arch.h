@@ -15,7 +15,19 @@
 #include "model/base/numfmt.h"
 #include "model/moe/tensor_class.h"
 
-#define ARCH_ATTENTION_LIST(X) X(GQA, "gqa") X(MLA, "mla") X(KDA, "kda")
+// GQA with as many KV heads as heads is plain multi-head attention. COMPRESSED: one head for keys
+// and values, kept for a window of tokens and beyond it as one entry for every `ratio` tokens
+// (DeepSeek-V4). NONE: a layer without attention.
+#define ARCH_ATTENTION_LIST(X)                                                                     \
+    X(GQA, "gqa")                                                                                  \
+    X(MLA, "mla")                                                                                  \
+    X(COMPRESSED, "compressed")                                                                    \
+    X(KDA, "kda")                                                                                  \
+    X(GATED_DELTA, "gated delta")                                                                  \
+    X(LIGHTNING, "lightning")                                                                      \
+    X(MAMBA1, "mamba-1")                                                                           \
+    X(MAMBA2, "mamba-2")                                                                           \
+    X(NONE, "none")
 typedef enum AttentionKind {
 #define X(name, text) ATTENTION_##name,
     ARCH_ATTENTION_LIST(X)
@@ -27,25 +39,37 @@ extern const char *const arch_attention_names[ATTENTION_KIND_COUNT];
 // One kind of attention of the model. Fields that a kind does not have are 0.
 typedef struct AttentionSpec {
     AttentionKind kind;
-    uint32_t heads, kv_heads;       // query and key/value heads (KDA: heads of the state)
+    uint32_t per_layer;             // blocks of this kind in one layer; figures below are of one
+    uint32_t heads, kv_heads;       // query and key/value heads; of a state: value and key heads
     uint32_t head_dim, value_dim;   // per head: of q and k (MLA: nope + rope), of v
     uint32_t q_lora, kv_lora, rope; // MLA: latent widths and the rope part
-    uint32_t conv;                  // KDA: width of the short convolution
+    uint32_t conv;                  // width of the short convolution before a state
+    uint32_t state_dim, groups;     // Mamba: state per channel, groups that share B and C
     bool output_gate;
-    // What the cache holds, from the family's row: elements per token and layer, and bytes of
-    // constant state per sequence and layer in the usual formats (f32 state, bf16 convolution).
-    uint64_t kv_elements_per_token;
+    uint32_t window; // the cache keeps that many tokens at most; 0: all
+    uint32_t ratio;  // COMPRESSED: tokens of one entry; 0: the window only
+    // Sparse attention: an indexer scores all cached tokens (COMPRESSED: all entries) with its own
+    // heads and keys, and `index_top_k` of them are attended to; 0: no indexer.
+    uint32_t index_heads, index_dim, index_top_k;
+    // What the cache holds, from the family's row: elements per token, elements per entry of
+    // `ratio` tokens, index keys per token (COMPRESSED: per entry), and bytes of constant state per
+    // sequence in the usual formats (f32 state, bf16 convolution).
+    uint64_t kv_elements_per_token, entry_elements, index_elements;
     uint64_t state_B_per_sequence;
-    // MLA: bytes in the packed form of fp8 caches (fp8 latent, its scales, bf16 rope part); else 0
-    uint64_t kv_packed_B_per_token;
+    // In the packed form of fp8 caches: MLA (fp8 latent, its scales, bf16 rope part) and index keys
+    // (fp8, one f32 scale); else 0
+    uint64_t kv_packed_B_per_token, index_packed_B;
 } AttentionSpec;
 
-// One kind of feed-forward part: dense (experts == 0) or mixture of experts.
+// One kind of feed-forward part: dense (experts == 0), mixture of experts, or none (width == 0).
 typedef struct MlpSpec {
     uint32_t experts, top_k, groups, top_groups;
+    uint32_t zero_experts; // that the router may choose and that compute nothing
     uint32_t width;        // of one expert, or of the dense part
-    uint32_t shared_width; // of all shared experts together
+    uint32_t shared_width; // of all that every token passes beside the experts: shared experts, a
+                           // dense part in parallel
     uint32_t latent;       // width that routed experts see, when it is not the hidden size; else 0
+    uint32_t matrices;     // 3: gate, up, down; 2: up, down
 } MlpSpec;
 
 // Layers of one kind have the same tensors and the same work.
@@ -66,8 +90,9 @@ typedef struct ArchTotals {
     uint64_t tensors;      // their number
     uint64_t component_B[COMPONENT_COUNT];
     uint64_t component_parameters[COMPONENT_COUNT];
-    uint64_t kv_B_per_token;       // all layers, bf16 cache
-    uint64_t state_B_per_sequence; // all layers
+    // All layers, bf16 cache: per token while nothing is beyond a window, and of layers without
+    // one; at most by layers with a window; of recurrent state.
+    uint64_t kv_B_per_token, window_B_per_sequence, state_B_per_sequence;
 } ArchTotals;
 
 typedef struct Arch {
@@ -106,18 +131,32 @@ typedef struct ArchAssumption {
 bool arch_split_assumptions(const char *text, Arena *arena, ArchAssumption *out,
                             uint32_t *out_count, Err *err);
 
-// Reads NAME found by file_find (a config.json, or a folder with one).
+// A config.json and, where the checkpoint keeps its quantisation apart, the hf_quant_config.json
+// beside it (NULL: none). All borrowed.
+typedef struct ArchInput {
+    const char *name, *bytes;
+    size_t count;
+    const char *quant_name, *quant_bytes;
+    size_t quant_count;
+    const ArchAssumption *assumptions;
+    uint32_t assumption_count;
+} ArchInput;
+
+bool arch_parse(const ArchInput *input, Arch *out, Err *err);
+// Reads NAME found by file_find (a config.json, or a folder with one) and the file beside it:
+// "hf_quant_config.json" of a config.json, "X.hf_quant_config.json" of X.json.
 bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t count, Arch *out,
                Err *err);
-bool arch_parse(const char *name, const char *bytes, size_t byte_count,
-                const ArchAssumption *assumptions, uint32_t count, Arch *out, Err *err);
-// Refuses a config beside which an hf_quant_config.json says how the model is quantised (arch_load
-// does this itself).
-bool arch_check_beside(const char *path, const Arch *arch, Err *err);
+// The files of `name` for arch_parse; bytes are the arena's.
+bool arch_read_files(const char *name, Arena *arena, ArchInput *out, Err *err);
+// The name of the file beside a config.json.
+const char *arch_quant_path(const char *config, Arena *arena);
 bool arch_check(const Arch *arch, Err *err);
 void arch_free(Arch *arch);
 
-// Bytes that a cache in `format` keeps per token, all layers together.
+// Bytes that a cache in `format` grows by per token in all layers without a window, and what layers
+// with one keep of a long sequence at most (compressed entries count as growth, rounded up).
 uint64_t arch_kv_B_per_token(const Arch *arch, NumFmt format);
+uint64_t arch_window_B(const Arch *arch, NumFmt format);
 
 #endif

@@ -49,13 +49,17 @@ static bool add_class(const Arch *arch, const TensorClass *class, ArchTotals *to
 static bool add_caches(const Arch *arch, ArchTotals *totals) {
     for (uint32_t k = 0; k < arch->kind_count; k++) {
         const AttentionSpec *spec = &arch->attentions[arch->kinds[k].attention];
-        uint64_t kv_B;
-        if (!wide_mul_u64(spec->kv_elements_per_token, numfmt_bits(NUMFMT_BF16) / 8, &kv_B) ||
-            !add_product(&totals->kv_B_per_token, arch->kinds[k].count, kv_B) ||
-            !add_product(&totals->state_B_per_sequence, arch->kinds[k].count,
-                         spec->state_B_per_sequence))
+        uint64_t blocks, kv_B, window_B, sum = 0;
+        if (!wide_mul_u64(arch->kinds[k].count, spec->per_layer, &blocks) ||
+            !wide_mul_u64(spec->kv_elements_per_token, numfmt_bits(NUMFMT_BF16) / 8, &kv_B) ||
+            !wide_mul_u64(kv_B, spec->window, &window_B) || !add_product(&sum, blocks, kv_B) ||
+            !add_product(&sum, blocks, 2 * (spec->entry_elements + spec->index_elements)) ||
+            !add_product(&sum, blocks, window_B) ||
+            !add_product(&totals->state_B_per_sequence, blocks, spec->state_B_per_sequence))
             return false;
     }
+    totals->kv_B_per_token = arch_kv_B_per_token(arch, NUMFMT_BF16); // none of it overflows
+    totals->window_B_per_sequence = arch_window_B(arch, NUMFMT_BF16);
     return true;
 }
 

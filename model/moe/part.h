@@ -38,8 +38,8 @@ typedef struct InertKey {
 } InertKey;
 
 // WEIGHT is the matrix of a linear layer, which a quantisation scheme may replace; PLAIN keeps the
-// model's own type under every scheme; F32 is always that.
-typedef enum TensorStore { STORE_WEIGHT, STORE_PLAIN, STORE_F32 } TensorStore;
+// model's own type under every scheme; F32 and I64 are always that.
+typedef enum TensorStore { STORE_WEIGHT, STORE_PLAIN, STORE_F32, STORE_I64 } TensorStore;
 
 typedef struct TensorRow {
     const char *name; // after the prefix of the layer or the model
@@ -47,7 +47,16 @@ typedef struct TensorRow {
     ShardRule shard;
     Dim unit; // NONE: 1
     TensorStore store;
-    Dim dims[4];
+    Dim dims[TENSOR_DIMS_MAX]; // as stored without quantisation; outputs before inputs
+    bool inputs_first;         // the last two are inputs and outputs, transposed
+    bool fused;                // dims[0] is the experts of the layer
+    // Extents of fused parts along the axis that the rule cuts, and how many elements of each stay
+    // together; NONE ends the list. Parts from `kv_from` on (0: none) are cut as keys and values.
+    struct {
+        Dim extent, unit;
+    } segments[TENSOR_SEGMENTS_MAX];
+    uint8_t kv_from;
+    bool interleaved; // the parts alternate, element by element
     Dim when, unless; // dim_holds
     Dim repeat;       // how many in one layer or in the model; NONE: 1
     Dim logical;      // logical weights, where more is stored (padding)
@@ -55,12 +64,15 @@ typedef struct TensorRow {
 
 typedef struct AttentionDims {
     AttentionKind kind;
+    Dim per_layer; // NONE: 1
     Dim heads, kv_heads, head_dim, value_dim, q_lora, kv_lora, rope, conv, output_gate;
-    Dim kv_elements, kv_packed_B, state_B;
+    Dim state_dim, groups, window, ratio, index_heads, index_dim, index_top_k;
+    Dim kv_elements, entry_elements, index_elements, kv_packed_B, index_packed_B, state_B;
 } AttentionDims;
 
 typedef struct MlpDims {
-    Dim experts, top_k, groups, top_groups, width, shared_width, latent;
+    Dim experts, top_k, groups, top_groups, zero_experts, width, shared_width, latent;
+    uint32_t matrices; // 0: 3
 } MlpDims;
 
 // ATTENTION and MLP parts belong to the layers that the pattern gives them; EVERY_LAYER to all; MTP

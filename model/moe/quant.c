@@ -15,35 +15,51 @@
 #define WORK_MAX     1000000 // items of all patterns x layers: below a second
 #define BLOCK_MAX    4096    // rows or columns of a block
 
-static const QuantScheme schemes[] = {
-    {.name = "fp8 blocks",
-     .method = "fp8",
+typedef struct QuantMethod {
+    const char *method;     // quant_method
+    const char *format;     // `format` of compressed-tensors, else NULL
+    const char *exceptions; // the key of the list of modules that keep the model's type
+    uint32_t block_rows;    // 0: the config says it
+    uint32_t block_columns;
+    QuantScheme scheme;
+} QuantMethod;
+
+static const QuantMethod methods[] = {
+    {.method = "fp8",
      .exceptions = "modules_to_not_convert",
-     .numfmt = NUMFMT_FP8,
-     .weight = {".weight", "F8_E4M3"},
-     .scale = {".weight_scale_inv", NULL},
-     .packed = 1},
-    {.name = "mxfp4",
-     .method = "compressed-tensors",
+     .scheme = {.name = "fp8 blocks",
+                .numfmt = NUMFMT_FP8,
+                .suffix = ".weight",
+                .type = "F8_E4M3",
+                .packed = 1,
+                .beside = {{".weight_scale_inv", NULL, QUANT_BLOCKS}},
+                .beside_count = 1}},
+    {.method = "compressed-tensors",
      .format = "mxfp4-pack-quantized",
      .exceptions = "ignore",
-     .numfmt = NUMFMT_FP4,
-     .weight = {".weight_packed", "U8"},
-     .scale = {".weight_scale", "U8"},
-     .packed = 2,
      .block_rows = 1,
-     .block_columns = 32},
+     .block_columns = 32,
+     .scheme = {.name = "mxfp4",
+                .numfmt = NUMFMT_FP4,
+                .suffix = ".weight_packed",
+                .type = "U8",
+                .packed = 2,
+                .beside = {{".weight_scale", "U8", QUANT_BLOCKS}},
+                .beside_count = 1}},
 };
 
 static const struct {
     const char *type;
     uint32_t bits;
-} types[] = {{"F32", 32}, {"F16", 16}, {"BF16", 16}, {"F8_E4M3", 8}, {"U8", 8}};
+} types[] = {{"F32", 32},        {"F16", 16},       {"BF16", 16},   {"F8_E4M3", 8}, {"F8_E5M2", 8},
+             {"F8_E8M0", 8},     {"U8", 8},         {"I8", 8},      {"I32", 32},    {"I64", 64},
+             {"F64", 64},        {"I16", 16},       {"U16", 16},    {"U32", 32},    {"U64", 64},
+             {"BOOL", 8},        {"F4", 4},         {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"C64", 64},
+             {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}};
 
 uint32_t quant_type_bits(const char *type) {
     for (uint32_t i = 0; i < COUNT(types); i++)
         if (strcmp(types[i].type, type) == 0) return types[i].bits;
-    assert(!type[0] && "a type that no row of a family has");
     return 0;
 }
 
@@ -115,11 +131,13 @@ static bool any_matches(const Match *list, uint32_t count, const char *module) {
     return false;
 }
 
-bool quant_covers(Quant *quant, const char *module) {
-    if (quant->scheme == NULL) return false;
+const QuantStore *quant_store(Quant *quant, const char *module) {
+    if (quant->store_count == 0) return NULL;
     if (quant->target_count > 0 && !any_matches(quant->targets, quant->target_count, module))
-        return false;
-    return !is_listed(quant, module) && !any_matches(quant->ignored, quant->ignored_count, module);
+        return NULL;
+    bool is_ignored =
+        is_listed(quant, module) || any_matches(quant->ignored, quant->ignored_count, module);
+    return is_ignored ? NULL : &quant->stores[0];
 }
 
 void quant_note_unused(const Quant *quant, Reader *reader) {
@@ -136,9 +154,10 @@ void quant_note_unused(const Quant *quant, Reader *reader) {
 }
 
 bool quant_check_used(const Quant *quant, Reader *reader, Err *err) {
-    if (quant->scheme == NULL || quant->is_used) return true;
+    if (quant->store_count == 0 || quant->is_used) return true;
     return json_error(reader_find(reader, "quantization_config"), err,
-                      "its targets and exceptions leave no weight in %s", quant->scheme->name);
+                      "its targets and exceptions leave no weight in %s",
+                      quant->stores[0].scheme->name);
 }
 
 // The config.
@@ -153,27 +172,27 @@ static bool check_work(const Reader *reader, JsonNode config, const Quant *quant
                       (unsigned long long)items, (unsigned long long)layers);
 }
 
-static const QuantScheme *find_scheme(const char *method, const char *format) {
-    for (uint32_t i = 0; i < COUNT(schemes); i++) {
-        if (strcmp(schemes[i].method, method) != 0) continue;
-        if (schemes[i].format == NULL || strcmp(schemes[i].format, format) == 0) return &schemes[i];
+static const QuantMethod *find_method(const char *method, const char *format) {
+    for (uint32_t i = 0; i < COUNT(methods); i++) {
+        if (strcmp(methods[i].method, method) != 0) continue;
+        if (methods[i].format == NULL || strcmp(methods[i].format, format) == 0) return &methods[i];
     }
     return NULL;
 }
 
 static bool is_method(const char *method) {
-    for (uint32_t i = 0; i < COUNT(schemes); i++)
-        if (strcmp(schemes[i].method, method) == 0) return true;
+    for (uint32_t i = 0; i < COUNT(methods); i++)
+        if (strcmp(methods[i].method, method) == 0) return true;
     return false;
 }
 
-static bool choose_scheme(JsonNode config, Quant *quant, Err *err) {
+static bool choose_method(JsonNode config, const QuantMethod **out, Err *err) {
     const char *method, *format = "";
     char quote[TEXT_QUOTE_MAX];
     if (!json_string(config, "quant_method", &method, err)) return false;
     if (json_has(config, "format") && !json_string(config, "format", &format, err)) return false;
-    quant->scheme = find_scheme(method, format);
-    if (quant->scheme != NULL) return true;
+    *out = find_method(method, format);
+    if (*out != NULL) return true;
     if (!is_method(method))
         return json_error(json_find(config, "quant_method"), err,
                           "quantisation %s is not supported, known: fp8, compressed-tensors",
@@ -185,7 +204,7 @@ static bool choose_scheme(JsonNode config, Quant *quant, Err *err) {
                       text_quote(format, quote));
 }
 
-static bool read_block(JsonNode config, Quant *quant, Err *err) {
+static bool read_block(JsonNode config, QuantStore *store, Err *err) {
     JsonNode block;
     uint64_t sides[2];
     if (!json_array(config, "weight_block_size", &block, err)) return false;
@@ -197,8 +216,8 @@ static bool read_block(JsonNode config, Quant *quant, Err *err) {
             return json_error(json_at(block, i), err, "expected 1 to %d, found %llu", BLOCK_MAX,
                               (unsigned long long)sides[i]);
     }
-    quant->block_rows = (uint32_t)sides[0];
-    quant->block_columns = (uint32_t)sides[1];
+    store->block_rows = (uint32_t)sides[0];
+    store->block_columns = (uint32_t)sides[1];
     return true;
 }
 
@@ -228,23 +247,24 @@ static bool read_targets(Reader *reader, JsonNode group, Quant *quant, Err *err)
 }
 
 // compressed-tensors: one group of modules with one format.
-static bool read_groups(Reader *reader, JsonNode config, Quant *quant, Err *err) {
+static bool read_groups(Reader *reader, JsonNode config, const QuantMethod *method, Quant *quant,
+                        Err *err) {
     JsonNode groups, weights;
-    const QuantScheme *scheme = quant->scheme;
+    const QuantScheme *scheme = &method->scheme;
     if (!json_object(config, "config_groups", &groups, err)) return false;
     if (json_count(groups) != 1)
         return json_error(groups, err, "%u groups, one is supported", json_count(groups));
     JsonNode group = json_at(groups, 0);
     if (!json_object(group, "weights", &weights, err)) return false;
     if (!expect_number(weights, "num_bits", numfmt_bits(scheme->numfmt), err)) return false;
-    if (!expect_number(weights, "group_size", scheme->block_columns, err)) return false;
+    if (!expect_number(weights, "group_size", method->block_columns, err)) return false;
     const char *type;
     if (!json_string(weights, "type", &type, err)) return false;
     if (strcmp(type, "float") != 0)
         return json_error(json_find(weights, "type"), err, "expected \"float\" for %s",
                           scheme->name);
-    quant->block_rows = scheme->block_rows;
-    quant->block_columns = scheme->block_columns;
+    quant->stores[0].block_rows = method->block_rows;
+    quant->stores[0].block_columns = method->block_columns;
     return read_targets(reader, group, quant, err);
 }
 
@@ -274,15 +294,16 @@ bool quant_read(Reader *reader, Quant *out, Err *err) {
         return true;
     }
     if (json_kind(config) != JSON_OBJECT) return json_error(config, err, "expected an object");
-    if (!choose_scheme(config, &quant, err)) return false;
-    const QuantScheme *scheme = quant.scheme;
-    quant.scale_type =
-        scheme->scale.type != NULL ? scheme->scale.type : reader->family->fp8_scale_type;
-    bool has_groups = scheme->format != NULL;
-    if (has_groups ? !read_groups(reader, config, &quant, err) : !read_block(config, &quant, err))
+    const QuantMethod *method;
+    if (!choose_method(config, &method, err)) return false;
+    quant.scale_type = reader->family->fp8_scale_type;
+    quant.stores[0].scheme = &method->scheme;
+    quant.store_count = 1;
+    if (method->format != NULL ? !read_groups(reader, config, method, &quant, err)
+                               : !read_block(config, &quant.stores[0], err))
         return false;
-    JsonNode list = json_find(config, scheme->exceptions);
-    if (json_has(config, scheme->exceptions) && !read_exceptions(reader, list, &quant, err))
+    JsonNode list = json_find(config, method->exceptions);
+    if (json_has(config, method->exceptions) && !read_exceptions(reader, list, &quant, err))
         return false;
     if (!check_work(reader, config, &quant, err) || !check_keys(reader, config, err)) return false;
     *out = quant;

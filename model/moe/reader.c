@@ -139,13 +139,19 @@ static bool find_text(Reader *reader, Err *err) {
                       family->text_types, text_quote(type, quote));
 }
 
-bool reader_open(Reader *reader, const ReaderInput *input, Arena *arena, Err *err) {
+bool reader_open(Reader *reader, const ArchInput *input, Arena *arena, Err *err) {
     *reader = (Reader){.arena = arena,
                        .name = input->name,
                        .assumptions = input->assumptions,
                        .assumption_count = input->assumption_count};
     reader->assumption_used = arena_alloc(arena, input->assumption_count, sizeof(bool));
     if (!json_parse(input->name, input->bytes, input->count, &reader->doc, err)) return false;
+    if (input->quant_bytes != NULL) {
+        if (!json_parse(input->quant_name, input->quant_bytes, input->quant_count,
+                        &reader->quant_doc, err))
+            return false;
+        reader->quant = json_root(&reader->quant_doc);
+    }
     reader->root = json_root(&reader->doc);
     reader->text = reader->root;
     if (json_kind(reader->root) != JSON_OBJECT)
@@ -155,6 +161,7 @@ bool reader_open(Reader *reader, const ReaderInput *input, Arena *arena, Err *er
 
 void reader_close(Reader *reader) {
     json_free(&reader->doc);
+    json_free(&reader->quant_doc);
     mem_free(reader->notes);
     reader->notes = NULL;
 }

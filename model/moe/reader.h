@@ -10,7 +10,8 @@
 typedef struct Reader {
     Arena *arena; // borrowed
     const char *name;
-    Json doc;
+    Json doc, quant_doc; // of hf_quant_config.json; quant is absent without one
+    JsonNode quant;
     JsonNode root, text; // the same node when the family has no text_path
     const Family *family;
     const ArchAssumption *assumptions; // borrowed
@@ -22,15 +23,8 @@ typedef struct Reader {
     uint32_t note_count, note_capacity;
 } Reader;
 
-typedef struct ReaderInput {
-    const char *name, *bytes;
-    size_t count;
-    const ArchAssumption *assumptions;
-    uint32_t assumption_count;
-} ReaderInput;
-
 // Parses, finds the family and the text config. reader_close may follow a failure of any of these.
-bool reader_open(Reader *reader, const ReaderInput *input, Arena *arena, Err *err);
+bool reader_open(Reader *reader, const ArchInput *input, Arena *arena, Err *err);
 // Fills dims: presets, fields, rules, checks.
 bool reader_read_dims(Reader *reader, Err *err);
 // Refuses keys that nobody read and no row knows, and assumptions that nobody used.

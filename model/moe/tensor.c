@@ -11,13 +11,13 @@
 #include "model/base/wide.h"
 
 #define NONE     UINT32_MAX
-#define ROWS_MAX 64 // rows that one layer can have: the bits of a mask
+#define ROWS_MAX 96 // rows that one layer can have
 
-// The rows that hold in one layer, and which of them are quantised.
+// The rows that hold in one layer, and how each of them is stored.
 typedef struct LayerRows {
     const TensorRow *rows[ROWS_MAX];
+    const QuantStore *stores[ROWS_MAX]; // NULL: in the type that the row says
     uint32_t count;
-    uint64_t quantised;
 } LayerRows;
 
 typedef struct Expander {
@@ -33,7 +33,7 @@ typedef struct Placement {
     const char *prefix;
     uint32_t layer_kind;
     bool is_draft; // counted as mtp, whatever the row says
-    bool quantised;
+    const QuantStore *store;
 } Placement;
 
 bool tensor_cuts_rows(ShardRule rule) {
@@ -66,19 +66,20 @@ static size_t stem_length(const char *name) {
     return length > tail && strcmp(name + length - tail, suffix) == 0 ? length - tail : length;
 }
 
-// Whether the scheme stores this row's tensor in this layer. Rows that are never quantised are
-// asked for too, so that exceptions which name them count as understood.
-static bool is_quantised(Quant *quant, const char *prefix, const TensorRow *row) {
+// How the row's tensor is stored in this layer. Rows that are never quantised are asked for too, so
+// that exceptions which name them count as understood.
+static const QuantStore *row_store(Quant *quant, const char *prefix, const TensorRow *row) {
     Text name = {0};
-    if (quant->scheme == NULL) return false;
+    if (quant->store_count == 0) return NULL;
     text_add(&name, prefix);
     add_numbered(&name, row->name, "{E}", 0);
     size_t length = stem_length(text_string(&name));
     name.data[length] = '\0';
-    bool covered = quant_covers(quant, text_string(&name)) && row->store == STORE_WEIGHT;
+    const QuantStore *store = quant_store(quant, text_string(&name));
     text_free(&name);
-    quant->is_used = quant->is_used || covered;
-    return covered;
+    if (row->store != STORE_WEIGHT) return NULL;
+    quant->is_used = quant->is_used || store != NULL;
+    return store;
 }
 
 // Classes.
@@ -92,7 +93,7 @@ static bool set_size(const Expander *expander, const TensorRow *row, TensorClass
     const DimSet *dims = expander->dims;
     char what[DIM_TEXT_MAX];
     uint64_t elements, bits;
-    for (uint32_t i = 0; i < 4 && row->dims[i] != DIM_NONE; i++) {
+    for (uint32_t i = 0; i < TENSOR_DIMS_MAX && row->dims[i] != DIM_NONE; i++) {
         uint64_t value = dim_get(dims, row->dims[i]);
         if (value == 0 || value > UINT32_MAX)
             return err_set(err, "%s: %s: expected 1 to %u, found %llu", row->name,
@@ -108,10 +109,42 @@ static bool set_size(const Expander *expander, const TensorRow *row, TensorClass
     return true;
 }
 
-static uint32_t row_unit(const Expander *expander, const TensorRow *row) {
-    if (row->unit == DIM_NONE) return 1;
-    uint64_t unit = dim_get(expander->dims, row->unit);
+// What the rule cuts: outputs are the first dimension (after the experts of a fused tensor), inputs
+// the last, unless they are stored the other way round.
+static uint32_t cut_axis(const TensorRow *row, uint32_t dim_count) {
+    uint32_t outputs = row->fused ? 1 : 0, inputs = dim_count > 0 ? dim_count - 1 : 0;
+    if (row->inputs_first) {
+        uint32_t swapped = outputs;
+        outputs = inputs;
+        inputs = swapped;
+    }
+    if (tensor_cuts_rows(row->shard)) return outputs;
+    return tensor_cuts_columns(row->shard) ? inputs : 0;
+}
+
+static uint32_t unit_of(const Expander *expander, Dim dim) {
+    if (dim == DIM_NONE) return 1;
+    uint64_t unit = dim_get(expander->dims, dim);
     return unit == 0 || unit > UINT32_MAX ? 1 : (uint32_t)unit;
+}
+
+// Parts without an extent are not there.
+static bool set_segments(const Expander *expander, const TensorRow *row, TensorClass *class,
+                         Err *err) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < TENSOR_SEGMENTS_MAX && row->segments[i].extent != DIM_NONE; i++) {
+        uint64_t extent = dim_get(expander->dims, row->segments[i].extent);
+        if (extent == 0) continue;
+        sum = wide_add_saturate(sum, extent);
+        class->segments[class->segment_count++] =
+            (TensorSegment){.extent = (uint32_t)extent,
+                            .is_kv = row->kv_from != 0 && i >= row->kv_from,
+                            .unit = unit_of(expander, row->segments[i].unit)};
+    }
+    class->interleaved = row->interleaved;
+    if (class->segment_count == 0 || sum == class->dims[class->axis]) return true;
+    return err_set(err, "%s: parts of %llu do not fill %u", row->name, (unsigned long long)sum,
+                   class->dims[class->axis]);
 }
 
 static void push(Expander *expander, const TensorClass *class) {
@@ -120,56 +153,139 @@ static void push(Expander *expander, const TensorClass *class) {
     expander->classes[expander->class_count++] = *class;
 }
 
-// The safetensors name of the model's own type; a config can only name these three.
+// The safetensors name of an unquantised row's type; a config can only name these three floats.
 static const char *plain_type(const Expander *expander, const TensorRow *row) {
+    if (row->store == STORE_I64) return "I64";
     NumFmt format = row->store == STORE_F32 ? NUMFMT_F32 : expander->arch->dtype;
     return format == NUMFMT_F32 ? "F32" : format == NUMFMT_F16 ? "F16" : "BF16";
 }
 
-// Units of the codes and of the scales: whole heads and whole blocks, or, when these do not fit
-// together, the whole tensor.
-static void set_quantised_units(const Quant *quant, TensorClass *codes, TensorClass *scale) {
-    bool by_rows = tensor_cuts_rows(codes->shard);
-    uint32_t block = by_rows ? quant->block_rows : quant->block_columns;
-    uint32_t whole = codes->dims[by_rows ? 0 : 1];
-    uint64_t unit = least_common_multiple(codes->unit, block);
-    codes->unit = scale->unit = 1;
-    if (!by_rows && !tensor_cuts_columns(codes->shard)) return;
-    if (whole % unit != 0) unit = whole;
-    scale->unit = (uint32_t)(unit / block + (unit % block != 0));
-    codes->unit = (uint32_t)(by_rows ? unit : unit / quant->scheme->packed);
+static uint32_t blocks_of(uint32_t extent, uint32_t block) {
+    return extent / block + (extent % block != 0);
 }
 
-// The stored codes of a quantised matrix and, beside them, their scales. `matrix` is as it would be
-// unquantised.
-static bool push_quantised(Expander *expander, const TensorRow *row, const TensorClass *matrix,
-                           Err *err) {
+// Units of the codes and of the block scales: whole heads and whole blocks, or, when these do not
+// fit together, the whole extent. `packed` weights lie in one element along the axis.
+static void set_units(uint32_t extent, uint32_t block, uint32_t packed, uint32_t *codes,
+                      uint32_t *scales) {
+    uint64_t unit = block == QUANT_ALL ? *codes : least_common_multiple(*codes, block);
+    if (extent % unit != 0) unit = extent;
+    *scales = block == QUANT_ALL ? 1 : (uint32_t)(unit / block + (unit % block != 0));
+    *codes = (uint32_t)(unit / packed + (unit % packed != 0));
+}
+
+// The same for the fused parts of a tensor.
+static void set_segment_units(TensorClass *codes, TensorClass *scale, uint32_t block,
+                              uint32_t packed) {
+    for (uint32_t i = 0; i < codes->segment_count; i++) {
+        TensorSegment *part = &codes->segments[i], *scaled = &scale->segments[i];
+        set_units(part->extent, block, packed, &part->unit, &scaled->unit);
+        if (block != QUANT_ALL) scaled->extent = blocks_of(part->extent, block);
+        part->extent /= packed;
+    }
+}
+
+static uint64_t size_in_bits(const TensorClass *class) {
+    uint64_t bits = class->element_bits;
+    for (uint32_t i = 0; i < class->dim_count; i++) bits *= class->dims[i];
+    return bits;
+}
+
+// A tensor beside the codes: `like` has their names and cut, with outputs at `out` and inputs after
+// it.
+static TensorClass beside(const Expander *expander, const QuantStore *store,
+                          const QuantTensor *tensor, const TensorClass *matrix, int stem) {
     const Quant *quant = expander->input->quant;
-    const QuantScheme *scheme = quant->scheme;
-    Arena *arena = &expander->arch->arena;
-    uint32_t rows = matrix->dims[0], columns = matrix->dims[1];
-    int stem = (int)stem_length(matrix->pattern);
-    assert(matrix->dim_count == 2);
-    if (scheme->packed > 1 && columns % quant->block_columns != 0)
-        return err_set(err, "%s: %s (%u) is not a multiple of the group of %u", row->name,
-                       dim_name(expander->dims, row->dims[1]), columns, quant->block_columns);
-    TensorClass codes = *matrix, scale = *matrix;
-    codes.pattern = arena_printf(arena, "%.*s%s", stem, matrix->pattern, scheme->weight.suffix);
-    codes.type = scheme->weight.type;
+    uint32_t inputs = matrix->dim_count - 1, outputs = inputs - 1;
+    TensorClass out = *matrix;
+    out.pattern =
+        arena_printf(&expander->arch->arena, "%.*s%s", stem, matrix->pattern, tensor->suffix);
+    out.type = tensor->type != NULL ? tensor->type : quant->scale_type;
+    out.element_bits = quant_type_bits(out.type);
+    out.is_scale = true;
+    out.parameters = 0;
+    if (tensor->size == QUANT_BLOCKS) {
+        bool whole = store->block_columns == QUANT_ALL;
+        out.dims[outputs] = blocks_of(out.dims[outputs], store->block_rows);
+        out.dims[inputs] = whole ? 1 : blocks_of(out.dims[inputs], store->block_columns);
+    } else {
+        // one number, or two, for each expert that is fused; never cut
+        out.dim_count = out.fused_experts > 0 ? 1 : 0;
+        if (tensor->size == QUANT_SHAPE) out.dims[out.dim_count++] = 2;
+        bool routed = out.shard == SHARD_EXPERT_COLUMN || out.shard == SHARD_EXPERT_ROW;
+        out.shard = routed ? SHARD_EXPERT_WHOLE : SHARD_REPLICATED;
+        out.unit = 1;
+        out.segment_count = 0;
+        out.axis = 0;
+    }
+    for (uint32_t i = out.dim_count; i < TENSOR_DIMS_MAX; i++) out.dims[i] = 0;
+    out.bytes = size_in_bits(&out) / 8;
+    return out;
+}
+
+// The matrix with outputs before inputs, as quantised forms are stored.
+static TensorClass outputs_first(const TensorClass *matrix, const TensorRow *row) {
+    TensorClass out = *matrix;
+    if (!row->inputs_first) return out;
+    uint32_t inputs = out.dim_count - 1, outputs = inputs - 1;
+    out.dims[outputs] = matrix->dims[inputs];
+    out.dims[inputs] = matrix->dims[outputs];
+    if (out.axis == inputs)
+        out.axis = outputs;
+    else if (out.axis == outputs &&
+             (tensor_cuts_rows(row->shard) || tensor_cuts_columns(row->shard)))
+        out.axis = inputs;
+    return out;
+}
+
+// A matrix whose inputs are not whole groups cannot be packed.
+static bool check_groups(const Expander *expander, const TensorRow *row, const QuantStore *store,
+                         uint32_t inputs, Err *err) {
+    uint32_t group = store->block_columns;
+    if (store->scheme->packed == 1 || group == QUANT_ALL || inputs % group == 0) return true;
+    Dim dim = DIM_NONE; // the last one, or the one before when inputs come first
+    for (uint32_t i = 0; i < TENSOR_DIMS_MAX && row->dims[i] != DIM_NONE; i++)
+        if (!row->inputs_first || i + 1 == TENSOR_DIMS_MAX || row->dims[i + 1] != DIM_NONE)
+            dim = row->dims[i];
+    return err_set(err, "%s: %s (%u) is not a multiple of the group of %u", row->name,
+                   dim_name(expander->dims, dim), inputs, group);
+}
+
+// The stored codes of a quantised matrix and, beside them, their scales. `plain` is as it would be
+// unquantised.
+static bool push_quantised(Expander *expander, const TensorRow *row, const TensorClass *plain,
+                           const QuantStore *store, Err *err) {
+    const QuantScheme *scheme = store->scheme;
+    TensorClass matrix = outputs_first(plain, row), codes = matrix, scaled = matrix;
+    uint32_t inputs = matrix.dim_count - 1;
+    int stem = (int)stem_length(matrix.pattern);
+    bool by_columns = tensor_cuts_columns(matrix.shard);
+    assert(matrix.dim_count >= 2);
+    if (!check_groups(expander, row, store, matrix.dims[inputs], err)) return false;
+    codes.pattern =
+        arena_printf(&expander->arch->arena, "%.*s%s", stem, matrix.pattern, scheme->suffix);
+    codes.type = scheme->type;
     codes.element_bits = quant_type_bits(codes.type);
-    scale.pattern = arena_printf(arena, "%.*s%s", stem, matrix->pattern, scheme->scale.suffix);
-    scale.type = quant->scale_type;
-    scale.element_bits = quant_type_bits(scale.type);
-    scale.is_scale = true;
-    scale.parameters = 0;
-    scale.dims[0] = rows / quant->block_rows + (rows % quant->block_rows != 0);
-    scale.dims[1] = columns / quant->block_columns + (columns % quant->block_columns != 0);
-    scale.bytes = (uint64_t)scale.dims[0] * scale.dims[1] * scale.element_bits / 8;
-    set_quantised_units(quant, &codes, &scale);
-    codes.dims[1] = columns / scheme->packed;
-    codes.bytes = (uint64_t)rows * codes.dims[1] * codes.element_bits / 8;
+    if (by_columns || tensor_cuts_rows(matrix.shard)) {
+        uint32_t block = by_columns ? store->block_columns : store->block_rows;
+        uint32_t packed = by_columns ? scheme->packed : 1;
+        set_units(matrix.dims[matrix.axis], block, packed, &codes.unit, &scaled.unit);
+        set_segment_units(&codes, &scaled, block, packed);
+    }
+    codes.dims[inputs] = matrix.dims[inputs] / scheme->packed;
+    if (scheme->by_group) {
+        codes.dims[inputs] = matrix.dims[inputs] / store->block_columns;
+        codes.dims[codes.dim_count++] = store->block_columns / scheme->packed;
+        if (by_columns) codes.unit = scaled.unit;
+    }
+    codes.bytes = size_in_bits(&codes) / 8;
     push(expander, &codes);
-    push(expander, &scale);
+    for (uint32_t i = 0; i < scheme->beside_count; i++) {
+        TensorClass tensor = beside(expander, store, &scheme->beside[i], &scaled, stem);
+        if (tensor_cuts_columns(tensor.shard) && tensor.dims[tensor.axis] == 1)
+            tensor.shard = tensor.shard == SHARD_ROW ? SHARD_REPLICATED : SHARD_EXPERT_WHOLE;
+        push(expander, &tensor);
+    }
     return true;
 }
 
@@ -183,12 +299,15 @@ static bool push_row(Expander *expander, const TensorRow *row, const Placement *
         .shard = row->shard,
         .type = type,
         .element_bits = quant_type_bits(type),
-        .unit = row_unit(expander, row),
+        .unit = unit_of(expander, row->unit),
         .layer_kind = place->layer_kind,
         .per_layer = (uint32_t)repeat,
     };
     if (!set_size(expander, row, &class, err)) return false;
-    if (place->quantised) return push_quantised(expander, row, &class, err);
+    class.axis = cut_axis(row, class.dim_count);
+    class.fused_experts = row->fused ? class.dims[0] : 0;
+    if (!set_segments(expander, row, &class, err)) return false;
+    if (place->store != NULL) return push_quantised(expander, row, &class, place->store, err);
     push(expander, &class);
     return true;
 }
@@ -215,23 +334,20 @@ static void collect_rows(const Expander *expander, const Part *attention, const 
     }
 }
 
-// Sets the mask of quantised rows for the layer with this number.
-static void mark_quantised(const Expander *expander, const char *layer_prefix, const char *mark,
-                           uint32_t number, LayerRows *rows) {
+// Sets how the rows are stored in the layer with this number.
+static void set_stores(const Expander *expander, const char *layer_prefix, const char *mark,
+                       uint32_t number, LayerRows *rows) {
     Text prefix = {0};
     text_add(&prefix, expander->input->reader->family->prefix);
     add_numbered(&prefix, layer_prefix, mark, number);
-    rows->quantised = 0;
-    for (uint32_t i = 0; i < rows->count; i++) {
-        if (is_quantised(expander->input->quant, text_string(&prefix), rows->rows[i]))
-            rows->quantised |= UINT64_C(1) << i;
-    }
+    for (uint32_t i = 0; i < rows->count; i++)
+        rows->stores[i] = row_store(expander->input->quant, text_string(&prefix), rows->rows[i]);
     text_free(&prefix);
 }
 
 static bool push_layer(Expander *expander, const LayerRows *rows, Placement place, Err *err) {
     for (uint32_t i = 0; i < rows->count; i++) {
-        place.quantised = (rows->quantised >> i & 1) != 0;
+        place.store = rows->stores[i];
         if (!push_row(expander, rows->rows[i], &place, err)) return false;
     }
     return true;
@@ -240,26 +356,26 @@ static bool push_layer(Expander *expander, const LayerRows *rows, Placement plac
 // What is known of the kinds found so far.
 typedef struct KindList {
     LayerKind *kinds;
-    uint64_t *quantised;
-    uint32_t count, kind_capacity, quantised_capacity;
+    LayerRows *rows;
+    uint32_t count, kind_capacity, rows_capacity;
 } KindList;
 
-// The kind with these parts and, when `mask` is given, this mask; NONE when there is none yet.
-static uint32_t find_kind(const KindList *list, uint32_t attention, uint32_t mlp,
-                          const uint64_t *mask) {
+// The kind with these parts and, when `rows` is given, these stores; NONE when there is none yet.
+static uint32_t find_kind(const KindList *list, LayerKind kind, const LayerRows *rows) {
     for (uint32_t k = 0; k < list->count; k++) {
-        if (list->kinds[k].attention != attention || list->kinds[k].mlp != mlp) continue;
-        if (mask == NULL || list->quantised[k] == *mask) return k;
+        if (list->kinds[k].attention != kind.attention || list->kinds[k].mlp != kind.mlp) continue;
+        if (rows == NULL) return k;
+        if (memcmp(list->rows[k].stores, rows->stores, rows->count * sizeof *rows->stores) == 0)
+            return k;
     }
     return NONE;
 }
 
-static uint32_t add_kind(KindList *list, LayerKind kind, uint64_t mask) {
+static uint32_t add_kind(KindList *list, LayerKind kind, const LayerRows *rows) {
     list->kinds = mem_grow(list->kinds, &list->kind_capacity, list->count + 1, sizeof kind);
-    list->quantised =
-        mem_grow(list->quantised, &list->quantised_capacity, list->count + 1, sizeof mask);
+    list->rows = mem_grow(list->rows, &list->rows_capacity, list->count + 1, sizeof *rows);
     list->kinds[list->count] = kind;
-    list->quantised[list->count] = mask;
+    list->rows[list->count] = *rows;
     return list->count++;
 }
 
@@ -269,14 +385,14 @@ static bool expand_layer(Expander *expander, KindList *list, uint32_t layer, Err
     uint8_t attention = input->pattern->attention[layer], mlp = input->pattern->mlp[layer];
     LayerKind kind = {.attention = input->attention_of[attention], .mlp = input->mlp_of[mlp]};
     uint32_t found = NONE;
-    if (!input->quant->by_layer) found = find_kind(list, kind.attention, kind.mlp, NULL);
+    if (!input->quant->by_layer) found = find_kind(list, kind, NULL);
     if (found == NONE) {
         LayerRows rows;
         collect_rows(expander, family->parts[attention], family->parts[mlp], &rows);
-        mark_quantised(expander, family->layer_prefix, "{L}", layer, &rows);
-        found = find_kind(list, kind.attention, kind.mlp, &rows.quantised);
+        set_stores(expander, family->layer_prefix, "{L}", layer, &rows);
+        found = find_kind(list, kind, &rows);
         if (found == NONE) {
-            found = add_kind(list, kind, rows.quantised);
+            found = add_kind(list, kind, &rows);
             Placement place = {.prefix = arena_printf(&expander->arch->arena, "%s%s",
                                                       family->prefix, family->layer_prefix),
                                .layer_kind = found};
@@ -297,7 +413,7 @@ static bool expand_layers(Expander *expander, Err *err) {
     arch->kinds = arena_copy(&arch->arena, list.kinds, list.count, sizeof *list.kinds);
     arch->kind_count = list.count;
     mem_free(list.kinds);
-    mem_free(list.quantised);
+    mem_free(list.rows);
     return good;
 }
 
@@ -310,7 +426,7 @@ static bool expand_model(Expander *expander, PartScope scope, const char *prefix
         add_rows(expander, family->parts[p], &rows);
         for (uint32_t i = 0; i < rows.count; i++) {
             Placement place = {.prefix = prefix, .layer_kind = NONE};
-            place.quantised = is_quantised(expander->input->quant, prefix, rows.rows[i]);
+            place.store = row_store(expander->input->quant, prefix, rows.rows[i]);
             if (!push_row(expander, rows.rows[i], &place, err)) return false;
         }
     }
@@ -328,7 +444,7 @@ static bool expand_drafts(Expander *expander, Err *err) {
         collect_rows(expander, family->mtp_attention, family->mtp_mlp, &rows);
         for (uint32_t p = 0; p < FAMILY_PARTS_MAX && family->parts[p] != NULL; p++)
             if (family->parts[p]->scope == PART_MTP) add_rows(expander, family->parts[p], &rows);
-        mark_quantised(expander, family->mtp_prefix, "{N}", number, &rows);
+        set_stores(expander, family->mtp_prefix, "{N}", number, &rows);
         Text prefix = {0};
         text_add(&prefix, family->prefix);
         add_numbered(&prefix, family->mtp_prefix, "{N}", number);
@@ -353,4 +469,13 @@ bool tensor_expand(const TensorInput *input, Arch *out, Err *err) {
     mem_free(expander.classes);
     if (good) quant_note_unused(input->quant, input->reader);
     return good || err_prefix(err, "%s", input->reader->name);
+}
+
+NumFmt tensor_format(const TensorClass *tensor) {
+    uint64_t bits = tensor->parameters > 0 ? tensor->bytes * 8 / tensor->parameters : 0;
+    bool is_float = tensor->type[0] == 'F';
+    if (bits == 32) return NUMFMT_F32;
+    if (bits == 8) return is_float ? NUMFMT_FP8 : NUMFMT_INT8;
+    if (bits == 4) return strcmp(tensor->type, "I32") == 0 ? NUMFMT_INT4 : NUMFMT_FP4;
+    return strcmp(tensor->type, "F16") == 0 ? NUMFMT_F16 : NUMFMT_BF16;
 }

@@ -22,4 +22,7 @@ bool tensor_expand(const TensorInput *input, Arch *out, Err *err);
 bool tensor_cuts_rows(ShardRule rule);
 bool tensor_cuts_columns(ShardRule rule);
 
+// The number format of a tensor's weights, from its type and its bits per weight.
+NumFmt tensor_format(const TensorClass *tensor);
+
 #endif

@@ -25,10 +25,11 @@ typedef enum Component {
 } Component;
 extern const char *const arch_component_names[COMPONENT_COUNT];
 
-// How tensor parallelism cuts a tensor. COLUMN cuts rows of the stored matrix (outputs), ROW its
-// columns (inputs), both in whole units (a head, a block of scales); KV cuts rows by KV heads and
-// replicates once TP exceeds them; VOCAB cuts the padded vocabulary; EXPERT belongs to one expert
-// and is dealt out whole by expert parallelism, or cut as COLUMN or ROW by MoE tensor parallelism.
+// How tensor parallelism cuts a tensor, along `axis`. COLUMN cuts the outputs of a matrix, ROW its
+// inputs, both in whole units (a head, a block of scales); KV cuts outputs by KV heads and
+// replicates once TP exceeds them; VOCAB cuts the padded vocabulary; EXPERT_* belong to experts,
+// which are dealt out whole by expert parallelism, or cut as COLUMN or ROW by MoE tensor
+// parallelism.
 typedef enum ShardRule {
     SHARD_REPLICATED,
     SHARD_COLUMN,
@@ -40,6 +41,17 @@ typedef enum ShardRule {
     SHARD_EXPERT_WHOLE
 } ShardRule;
 
+#define TENSOR_DIMS_MAX     4
+#define TENSOR_SEGMENTS_MAX 4
+
+// A part of a fused tensor along its axis that is cut by itself: the queries, keys or values of a
+// fused projection, the gate or the up half of a fused matrix.
+typedef struct TensorSegment {
+    uint32_t extent; // elements along the axis; all segments together fill it
+    bool is_kv;      // cut as SHARD_KV, whatever the tensor's rule says
+    uint32_t unit;   // as TensorClass.unit
+} TensorSegment;
+
 // Tensors of one name pattern: `{L}` stands for the layer, `{E}` for the expert, `{B}` for the
 // block of a vision tower. Scales are tensors of their own; their unit corresponds to that of their
 // matrix.
@@ -47,12 +59,19 @@ typedef struct TensorClass {
     const char *pattern;
     Component component;
     ShardRule shard;
-    const char *type;      // as in safetensors: "BF16", "F8_E4M3", "U8", "F32"
-    uint32_t element_bits; // of one stored element
-    uint32_t dims[4], dim_count;
-    // Stored rows (COLUMN, KV) or columns (ROW) that must stay together; 1 when any cut is fine.
-    // Divides that dimension.
+    const char *type;                          // as in safetensors: "BF16", "F8_E4M3", "U8", "F32"
+    uint32_t element_bits;                     // of one stored element
+    uint32_t dims[TENSOR_DIMS_MAX], dim_count; // 0 dimensions: a scalar
+    uint32_t axis; // position in dims of what the rule cuts; 0 when it cuts nothing
+    // Elements along the axis that must stay together; 1 when any cut is fine. Divides it.
     uint32_t unit;
+    // Experts stacked in this tensor, along dims[0]; 0: it belongs to one expert or to none.
+    uint32_t fused_experts;
+    // Fused parts, cut one by one; 0: one part. Interleaved ones alternate element by element, so
+    // that an even number of elements is an equal share of each.
+    TensorSegment segments[TENSOR_SEGMENTS_MAX];
+    uint32_t segment_count;
+    bool interleaved;
     uint32_t layer_kind; // index of LayerKind, or UINT32_MAX: not in the main layers
     uint32_t per_layer;  // in one such layer (experts); with layer_kind UINT32_MAX: in the model
     uint64_t parameters; // logical weights of ONE tensor (0 for scales; 2 per byte of packed 4-bit)

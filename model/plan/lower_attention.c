@@ -226,6 +226,12 @@ BufferId lower_attention(Lower *lower) {
     case ATTENTION_GQA: return add_gqa(lower);
     case ATTENTION_MLA: return add_mla(lower);
     case ATTENTION_KDA: return add_kda(lower);
+    case ATTENTION_COMPRESSED:
+    case ATTENTION_GATED_DELTA:
+    case ATTENTION_LIGHTNING:
+    case ATTENTION_MAMBA1:
+    case ATTENTION_MAMBA2:
+    case ATTENTION_NONE:
     case ATTENTION_KIND_COUNT: break;
     }
     return lower->hidden;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/base/wide.h"
+#include "model/moe/tensor.h"
 #include "model/plan/shard.h"
 
 static uint32_t share_of(uint32_t extent, uint32_t ways) {
@@ -20,15 +21,6 @@ static uint32_t share_of(uint32_t extent, uint32_t ways) {
 static uint32_t kv_rows(const TensorClass *tensor, uint32_t ways) {
     uint32_t unit = tensor->unit > 0 ? tensor->unit : 1, share = share_of(tensor->dims[0], ways);
     return share > unit ? share : unit;
-}
-
-static NumFmt format_of(const TensorClass *tensor) {
-    uint64_t bits = tensor->parameters > 0 ? tensor->bytes * 8 / tensor->parameters : 0;
-    bool is_float = tensor->type[0] == 'F' || tensor->type[0] == 'U';
-    if (bits == 32) return NUMFMT_F32;
-    if (bits == 8) return is_float ? NUMFMT_FP8 : NUMFMT_INT8;
-    if (bits == 4) return is_float ? NUMFMT_FP4 : NUMFMT_INT4; // U8: MXFP4 codes, I32: packed int4
-    return strcmp(tensor->type, "F16") == 0 ? NUMFMT_F16 : NUMFMT_BF16;
 }
 
 // Rows and logical columns (two for each byte of packed 4-bit codes) of the part that a rank holds.
@@ -45,7 +37,7 @@ static LowerWeight cut(const Lower *lower, const TensorClass *tensor) {
     case SHARD_EXPERT_COLUMN: rows = share_of(rows, moe_tp); break;
     case SHARD_EXPERT_ROW: columns = share_of(columns, moe_tp); break;
     }
-    return (LowerWeight){.n = rows, .k = columns, .format = format_of(tensor)};
+    return (LowerWeight){.n = rows, .k = columns, .format = tensor_format(tensor)};
 }
 
 static bool is_matrix(const TensorClass *tensor) {

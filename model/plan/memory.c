@@ -30,8 +30,14 @@ const char *const memory_term_names[MEMORY_TERM_COUNT] = {
 // Cache elements per token and layer on one rank.
 static uint64_t rank_elements(const AttentionSpec *spec, uint32_t tp) {
     switch (spec->kind) {
-    case ATTENTION_MLA: return spec->kv_elements_per_token;
-    case ATTENTION_KDA: return 0;
+    case ATTENTION_MLA:
+    case ATTENTION_COMPRESSED: return spec->kv_elements_per_token;
+    case ATTENTION_KDA:
+    case ATTENTION_GATED_DELTA:
+    case ATTENTION_LIGHTNING:
+    case ATTENTION_MAMBA1:
+    case ATTENTION_MAMBA2:
+    case ATTENTION_NONE: return 0;
     case ATTENTION_GQA:
     case ATTENTION_KIND_COUNT: break;
     }

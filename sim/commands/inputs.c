@@ -26,26 +26,17 @@ static bool read_file(Inputs *in, const char *path, InputFile *out, Err *err) {
     return file_read(path, FILE_CAP_B, &in->arena, &out->bytes, &out->count, err);
 }
 
-// A folder stands for the config.json in it.
-static bool find_config(Inputs *in, const char *path, const char **out, Err *err) {
-    struct stat info;
-    *out = path;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return true;
-    *out = arena_printf(&in->arena, "%s/config.json", path);
-    if (stat(*out, &info) == 0) return true;
-    return err_set(err, "%s: is a directory without a config.json", path);
-}
-
 static bool load_arch(Inputs *in, const char *path, Err *err) {
     ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
     uint32_t count = 0;
-    return find_config(in, path, &path, err) &&
-           (*in->assume == '\0' ||
-            arch_split_assumptions(in->assume, &in->arena, assumptions, &count, err)) &&
-           read_file(in, path, &in->arch_file, err) &&
-           arch_parse(path, in->arch_file.bytes, in->arch_file.count, assumptions, count, &in->arch,
-                      err) &&
-           arch_check_beside(path, &in->arch, err);
+    if (*in->assume != '\0' &&
+        !arch_split_assumptions(in->assume, &in->arena, assumptions, &count, err))
+        return false;
+    if (!arch_read_files(path, &in->arena, &in->arch_files, err)) return false;
+    ArchInput input = in->arch_files;
+    input.assumptions = assumptions;
+    input.assumption_count = count;
+    return arch_parse(&input, &in->arch, err);
 }
 
 static bool load_calib(Inputs *in, const char *path, Err *err) {

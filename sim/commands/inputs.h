@@ -44,7 +44,8 @@ typedef struct Inputs {
     bool has_expected;
     SpaceExperts experts;  // of --redundant-experts and --eplb
     uint32_t flow_eps_ppb; // of --flow-eps
-    InputFile arch_file, calib_file;
+    InputFile calib_file;
+    ArchInput arch_files;
     const char *topology_name, *scenario_name; // as given, or the default
     const char *assume;                        // "" when nothing was assumed
     uint64_t sequences;    // of a saved plan, per attention-DP rank and micro-batch

@@ -53,7 +53,13 @@ static void describe_attention(const AttentionSpec *spec, Text *out) {
     case ATTENTION_MLA:
         text_addf(out, ", latent %" PRIu32 " + %" PRIu32, spec->kv_lora, spec->rope);
         break;
-    case ATTENTION_KDA: text_addf(out, " of %" PRIu32, spec->head_dim); break;
+    case ATTENTION_KDA:
+    case ATTENTION_COMPRESSED:
+    case ATTENTION_GATED_DELTA:
+    case ATTENTION_LIGHTNING:
+    case ATTENTION_MAMBA1:
+    case ATTENTION_MAMBA2:
+    case ATTENTION_NONE: text_addf(out, " of %" PRIu32, spec->head_dim); break;
     case ATTENTION_KIND_COUNT: break;
     }
 }

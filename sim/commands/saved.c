@@ -88,14 +88,25 @@ static bool is_reserved(const char *name) {
 
 // The model keeps its file's name, which messages and tables show.
 static const char *name_of_model(const Inputs *inputs) {
-    const char *slash = strrchr(inputs->arch_file.path, '/');
-    const char *name = slash == NULL ? inputs->arch_file.path : slash + 1;
+    const char *slash = strrchr(inputs->arch_files.name, '/');
+    const char *name = slash == NULL ? inputs->arch_files.name : slash + 1;
     return is_reserved(name) ? "model.json" : name;
+}
+
+// The config and what stands beside it.
+static bool write_model(const char *folder, const char *name, const ArchInput *files, Err *err) {
+    if (!write_file(folder, name, files->bytes, files->count, err)) return false;
+    if (files->quant_name == NULL) return true;
+    Arena arena = {0};
+    bool done = write_file(folder, arch_quant_path(name, &arena), files->quant_bytes,
+                           files->quant_count, err);
+    arena_free(&arena);
+    return done;
 }
 
 // Writes the inputs, and their names and digests into *out, which borrows from inputs.
 static bool write_inputs(const char *folder, const Inputs *inputs, PlanFile *out, Err *err) {
-    const InputFile *arch = &inputs->arch_file, *calib = &inputs->calib_file;
+    const InputFile *calib = &inputs->calib_file;
     *out = (PlanFile){.model = name_of_model(inputs),
                       .topology = "topology.json",
                       .scenario = "scenario.json",
@@ -109,7 +120,7 @@ static bool write_inputs(const char *folder, const Inputs *inputs, PlanFile *out
     scenario_write(&inputs->scenario, &scenario);
     bool done = write_text(folder, out->topology, &topology, err) &&
                 write_text(folder, out->scenario, &scenario, err) &&
-                write_file(folder, out->model, arch->bytes, arch->count, err) &&
+                write_model(folder, out->model, &inputs->arch_files, err) &&
                 write_file(folder, out->calibration, calib->bytes, calib->count, err);
     if (done && inputs->load.kind != LOAD_UNIFORM) {
         out->load = "load.json";

@@ -20,9 +20,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t config_size = zero == NULL ? size : (size_t)(zero - data);
     char *text = arena_alloc(&arena, size - config_size + 1, 1);
     if (zero != NULL) memcpy(text, zero + 1, size - config_size - 1);
-    bool good =
-        arch_split_assumptions(text, &arena, assumptions, &count, &err) &&
-        arch_parse("config", (const char *)data, config_size, assumptions, count, &arch, &err);
+    bool good = arch_split_assumptions(text, &arena, assumptions, &count, &err);
+    ArchInput input = {.name = "config",
+                       .bytes = (const char *)data,
+                       .count = config_size,
+                       .assumptions = assumptions,
+                       .assumption_count = count};
+    good = good && arch_parse(&input, &arch, &err);
     if (good && !arch_check(&arch, &err)) {
         fprintf(stderr, "accepted, but %s\n", err.text);
         abort();

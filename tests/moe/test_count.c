@@ -157,7 +157,9 @@ static void test_count_active_of_tied_tables(void **state) {
         " \"intermediate_size\": 16}";
     Err err = {0};
     Arch arch = {0};
-    check_ok(arch_parse("tied", config, sizeof config - 1, NULL, 0, &arch, &err), &err);
+    check_ok(arch_parse(&(ArchInput){.name = "tied", .bytes = config, .count = sizeof config - 1},
+                        &arch, &err),
+             &err);
     // q, k, v, o of 8 x 8, two head norms of 4, three matrices of 8 x 16, three norms of 8, one
     // table
     assert_int_equal(arch.totals.parameters, 4 * 64 + 2 * 4 + 3 * 128 + 3 * 8 + 800);

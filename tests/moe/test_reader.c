@@ -110,7 +110,9 @@ static void test_reader_takes_null_as_absent(void **state) {
         " \"num_experts_per_tok\": 2, \"n_group\": null, \"moe_intermediate_size\": 16}";
     Err err = {0};
     Arch arch = {0};
-    check_ok(arch_parse("nulls", config, sizeof config - 1, NULL, 0, &arch, &err), &err);
+    check_ok(arch_parse(&(ArchInput){.name = "nulls", .bytes = config, .count = sizeof config - 1},
+                        &arch, &err),
+             &err);
     assert_int_equal(arch.attentions[0].q_lora, 0);
     assert_int_equal(arch.mlps[1].groups, 1);
     arch_free(&arch);
@@ -127,7 +129,10 @@ static void test_reader_patterns_of_qwen(void **state) {
         " \"decoder_sparse_step\": 2, \"mlp_only_layers\": [3]}";
     Err err = {0};
     Arch arch = {0};
-    check_ok(arch_parse("pattern", config, sizeof config - 1, NULL, 0, &arch, &err), &err);
+    check_ok(
+        arch_parse(&(ArchInput){.name = "pattern", .bytes = config, .count = sizeof config - 1},
+                   &arch, &err),
+        &err);
     static const uint32_t experts[] = {0, 4, 0, 0};
     for (uint32_t layer = 0; layer < 4; layer++) {
         const LayerKind *kind = &arch.kinds[arch.kind_of_layer[layer]];

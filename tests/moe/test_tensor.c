@@ -234,7 +234,10 @@ static void test_tensor_exception_of_one_layer(void **state) {
         " \"modules_to_not_convert\": [\"model.layers.2.self_attn.q_proj\", \"visual\"]}}";
     Err err = {0};
     Arch arch = {0};
-    check_ok(arch_parse("exception", config, sizeof config - 1, NULL, 0, &arch, &err), &err);
+    check_ok(
+        arch_parse(&(ArchInput){.name = "exception", .bytes = config, .count = sizeof config - 1},
+                   &arch, &err),
+        &err);
     assert_int_equal(arch.kind_count, 2);
     assert_int_equal(arch.kinds[0].count, 3);
     assert_int_equal(arch.kind_of_layer[2], 1);
@@ -262,7 +265,10 @@ static void test_tensor_targets_by_pattern(void **state) {
         " \"weights\": {\"type\": \"float\", \"num_bits\": 4, \"group_size\": 32}}}}}";
     Err err = {0};
     Arch arch = {0};
-    check_ok(arch_parse("targets", config, sizeof config - 1, NULL, 0, &arch, &err), &err);
+    check_ok(
+        arch_parse(&(ArchInput){.name = "targets", .bytes = config, .count = sizeof config - 1},
+                   &arch, &err),
+        &err);
     assert_int_equal(arch.expert_format, NUMFMT_FP4);
     assert_int_equal(arch.dense_format, NUMFMT_BF16);
     // 2 layers, 2 experts, 3 matrices of 32 x 64 at 17 bytes per 32 weights

@@ -1,0 +1,93 @@
+// Walks the tensor classes of an Arch and writes names.
+//
+// Invariant: it gives exactly arch->totals.tensors tensors, no name twice.
+#include "model/moe/inventory.h"
+
+#include <string.h>
+
+// Classes outside of the layers stand before them (tables, norms), or after them (drafts, vision):
+// the order of the arch's list, cut at the first class of a layer.
+typedef enum Stage { STAGE_BEFORE, STAGE_LAYERS, STAGE_AFTER, STAGE_END } Stage;
+
+// Digits of a number, without snprintf: names are most of the work of a listing.
+static char *put_number(char *at, const char *end, uint32_t number) {
+    char digits[10];
+    uint32_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0 && at < end) *at++ = digits[--count];
+    return at;
+}
+
+void inventory_name(const TensorClass *class, uint32_t layer, uint32_t member,
+                    char name[INVENTORY_NAME_MAX]) {
+    char *at = name;
+    const char *end = name + INVENTORY_NAME_MAX - 1;
+    for (const char *from = class->pattern; *from != '\0' && at < end;) {
+        bool is_mark = from[0] == '{' && from[1] != '\0' && from[2] == '}';
+        if (is_mark)
+            at = put_number(at, end, from[1] == 'L' ? layer : member);
+        else
+            *at++ = *from;
+        from += is_mark ? 3 : 1;
+    }
+    *at = '\0';
+}
+
+static bool has_member(const TensorClass *class) {
+    return strstr(class->pattern, "{E}") != NULL || strstr(class->pattern, "{B}") != NULL;
+}
+
+static uint32_t first_of_layers(const Arch *arch) {
+    uint32_t i = 0;
+    while (i < arch->tensor_count && arch->tensors[i].layer_kind == INVENTORY_NONE) i++;
+    return i;
+}
+
+static uint32_t after_layers(const Arch *arch) {
+    uint32_t i = arch->tensor_count;
+    while (i > 0 && arch->tensors[i - 1].layer_kind == INVENTORY_NONE) i--;
+    return i;
+}
+
+// The next class that belongs to the current stage and layer; false when the stage is over.
+static bool seek(Inventory *at) {
+    const Arch *arch = at->arch;
+    switch ((Stage)at->stage) {
+    case STAGE_BEFORE: return at->class < first_of_layers(arch);
+    case STAGE_LAYERS:
+        for (; at->layer < arch->layers; at->layer++, at->class = 0)
+            for (; at->class < arch->tensor_count; at->class ++)
+                if (arch->tensors[at->class].layer_kind == arch->kind_of_layer[at->layer])
+                    return true;
+        return false;
+    case STAGE_AFTER: return at->class < arch->tensor_count;
+    case STAGE_END: break;
+    }
+    return false;
+}
+
+static void enter_stage(Inventory *at, Stage stage) {
+    at->stage = stage;
+    at->class = stage == STAGE_AFTER ? after_layers(at->arch) : 0;
+    at->layer = at->member = 0;
+}
+
+bool inventory_next(Inventory *at, InventoryTensor *out) {
+    while (!seek(at)) {
+        if (at->stage == STAGE_END) return false;
+        enter_stage(at, at->stage + 1);
+    }
+    const TensorClass *class = &at->arch->tensors[at->class];
+    out->class = class;
+    out->layer = at->stage == STAGE_LAYERS ? at->layer : INVENTORY_NONE;
+    out->member = has_member(class) ? at->member : INVENTORY_NONE;
+    inventory_name(class, at->layer, at->member, out->name);
+    if (++at->member == class->per_layer) {
+        at->member = 0;
+        at->class ++;
+    }
+    return true;
+}
