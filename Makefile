@@ -67,7 +67,7 @@ FLAGS_fuzz     := -fsanitize=fuzzer-no-link,$(SANITIZE) -fno-sanitize-recover=al
 FLAGS_coverage := --coverage
 
 COMPILE = $(CC) $(LANGUAGE) $(NUMERICS) $(WARNINGS) $(FLAGS_$(VARIANT)) $(CPPFLAGS) $(CFLAGS)
-LIBS    = -lcjson -lm
+LIBS    = -lcjson -lexpat -lm
 LINK    = $(CC) $(FLAGS_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # ---- What there is. Sources are found, never listed; each program is its main.c plus the archives that it may use.

@@ -13,6 +13,8 @@ static const CliOption run_options[] = {
     {"kv-tokens", 0, CLI_COUNT, "N", "1", "cached tokens that attention reads, over all sequences"},
     {"qk-pairs", 0, CLI_COUNT, "N", "1", "pairs of a new token and a token that it attends to"},
     {"load", 0, CLI_TEXT, "FILE", NULL, "tokens by expert; every expert gets the same without it"},
+    {"timeline", 0, CLI_TEXT, "FILE", NULL,
+     "write the time of every operation on every rank, for \"moesim compare\""},
     {"seed", 0, CLI_COUNT, "N", "1", "of the bytes that fill every buffer before the run"},
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
     {0}};

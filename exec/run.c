@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "exec/host/host.h"
+#include "exec/measure.h"
+#include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/rng.h"
 #include "model/base/table.h"
@@ -22,6 +24,7 @@ typedef struct Run {
     Load load;
     uint64_t seed;
     HostResult result;
+    Measure measure;
 } Run;
 
 static bool is_float(NumFmt format) {
@@ -226,18 +229,51 @@ static bool read_inputs(const CliArgs *args, Run *run, Err *err) {
            (load == NULL || load_read(load, &run->load, err));
 }
 
+static void reached(void *context, const ScheduleCursor *cursor, uint32_t rank) {
+    Run *run = context;
+    measure_reached(&run->measure, cursor, rank);
+}
+
+static void ended(void *context, const ScheduleCursor *cursor, uint32_t rank) {
+    Run *run = context;
+    measure_ended(&run->measure, cursor, rank);
+}
+
+static bool run_host(const CliArgs *args, Run *run, Err *err) {
+    HostInit init = {.fill = fill, .context = run};
+    if (cli_is_given(args, "timeline")) {
+        init.reached = reached;
+        init.ended = ended;
+        run->measure.schedule = &run->schedule;
+    }
+    return host_run(&run->schedule, &run->shape, &run->load, &init, &run->result, err) ||
+           err_prefix(err, "%s", args->operands[0]);
+}
+
+static bool write_timeline(const CliArgs *args, const Run *run, Err *err) {
+    const char *path = cli_text(args, "timeline");
+    TimelineFile file = {0};
+    Text text = {0};
+    if (path == NULL) return true;
+    if (!measure_file(&run->measure, &run->shape, &run->load, &file, err)) return false;
+    timeline_file_write(&file, &text);
+    bool good = file_write(path, text_string(&text), text.length, err);
+    text_free(&text);
+    timeline_file_free(&file);
+    return good;
+}
+
 bool run_command(const CliArgs *args, Text *out, Err *err) {
     Run run = {0};
-    HostInit init = {.fill = fill, .context = &run};
-    bool good = read_inputs(args, &run, err) &&
-                (host_run(&run.schedule, &run.shape, &run.load, &init, &run.result, err) ||
-                 err_prefix(err, "%s", args->operands[0]));
+    bool good = read_inputs(args, &run, err) && run_host(args, &run, err) &&
+                write_timeline(args, &run, err);
     if (good) {
         if (cli_choice(args, "format") == 0)
             print_table(&run, out);
         else
             write_json(&run, out);
     }
+    measure_free(&run.measure);
     host_free(&run.result);
     schedule_free(&run.schedule);
     load_free(&run.load);

@@ -123,17 +123,18 @@ struct Sim {
 // Builds members and meetings (engine_build.c).
 bool engine_build(Sim *sim, Submission *submission, SimForm form, Err *err);
 void engine_free(Submission *submission);
-// The meeting of a communication operation for a member.
+// The price of a compute operation on a rank as the GPU is by its device: of the submission only
+// schedule, shape and load are read.
+Price engine_price_of(const Submission *submission, const PriceModel *model, OpId id,
+                      uint32_t rank);
+// For a member: the meeting of a communication operation, the price of a compute operation.
 Meeting *engine_meeting(Submission *submission, const Member *member, OpId op);
-// The price of a compute operation for a member.
 static inline const Price *engine_price(const Submission *submission, uint32_t member, OpId op) {
     return &submission->prices[(size_t)member * submission->price_stride + op];
 }
 static inline bool engine_is_comm(const Submission *submission, OpId op) {
     return schedule_op_is_comm(submission->ops[op].kind);
 }
-
-// engine_queue.c
 void engine_push(Sim *sim, const Event *event);
 bool engine_pop(Sim *sim, Event *out); // earliest first, then in order of pushing
 

@@ -14,7 +14,7 @@
 // Members times operations of which sums are kept, about 250 B each.
 #define CELLS_MAX (UINT32_C(1) << 23)
 
-static Price price_of(const Submission *submission, const PriceModel *model, OpId id,
+Price engine_price_of(const Submission *submission, const PriceModel *model, OpId id,
                       uint32_t rank) {
     const Op *op = &submission->schedule->ops[id];
     const Compute *compute = &op->compute;
@@ -85,7 +85,7 @@ static void build_prices(const Sim *sim, Submission *submission) {
             uint32_t rank =
                 is_each ? submission->members[row].first_rank : schedule->roles[role].ranks.first;
             Price *price = &submission->prices[(size_t)row * schedule->op_count + o];
-            *price = price_of(submission, sim->model, o, rank);
+            *price = engine_price_of(submission, sim->model, o, rank);
             slow_down(sim, submission->options.first_gpu + rank, price);
         }
 }

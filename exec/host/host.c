@@ -147,9 +147,11 @@ static bool advance(HostRun *run, uint32_t rank, uint32_t stream, bool *changed,
         if (!run->reached[slot]) {
             if (!waits_are_met(run, cursor, rank)) return true;
             run->reached[slot] = true;
+            if (run->init->reached != NULL) run->init->reached(run->init->context, cursor, rank);
             if (!reach(run, cursor->op, rank, err)) return false;
         }
         if (!may_end(run, cursor->op, rank)) return true;
+        if (run->init->ended != NULL) run->init->ended(run->init->context, cursor, rank);
         run->result->instances[cursor->op]++;
         ++*ends_of(run, cursor->op, rank);
         run->reached[slot] = false;
@@ -230,7 +232,8 @@ static void take_cursors(HostRun *run) {
     }
 }
 
-static void take_memory(HostRun *run, const HostInit *init) {
+static void take_memory(HostRun *run) {
+    const HostInit *init = run->init;
     const Schedule *schedule = run->schedule;
     HostResult *result = run->result;
     result->memory = arena_alloc(&result->arena, schedule->buffer_count, sizeof *result->memory);
@@ -256,12 +259,13 @@ static void take_memory(HostRun *run, const HostInit *init) {
 bool host_run(const Schedule *schedule, const StepShape *shape, const Load *load,
               const HostInit *init, HostResult *out, Err *err) {
     HostResult result = {0};
-    HostRun run = {.schedule = schedule, .shape = shape, .load = load, .result = &result};
+    HostRun run = {
+        .schedule = schedule, .shape = shape, .load = load, .init = init, .result = &result};
     bool good = host_prepare(&run, err);
     if (good) {
         take_cursors(&run);
         take_counts(&run);
-        take_memory(&run, init);
+        take_memory(&run);
         good = run_all(&run, err);
     }
     arena_free(&run.arena);

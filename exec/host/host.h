@@ -12,14 +12,19 @@
 #include "model/base/mem.h"
 #include "model/plan/load.h"
 #include "model/plan/schedule.h"
+#include "model/plan/schedule_index.h"
 
 #define HOST_MEMORY_MAX_B (UINT64_C(4) << 30) // of all ranks and messages together
 #define HOST_RUNS_MAX     (UINT64_C(1) << 26) // operation instances of all ranks
 #define HOST_MOVED_MAX_B  (UINT64_C(1) << 40) // bytes that one run may move
 
-// Fills the memory of one buffer of one rank before the run. A NULL `fill` leaves zeros.
+// Fills the memory of one buffer of one rank before the run. A NULL `fill` leaves zeros. `reached`
+// is told of each instance when all before it and all that it waits for have ended, `ended` when it
+// has; NULL: nobody is told.
 typedef struct HostInit {
     void (*fill)(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes, uint64_t count);
+    void (*reached)(void *context, const ScheduleCursor *cursor, uint32_t rank);
+    void (*ended)(void *context, const ScheduleCursor *cursor, uint32_t rank);
     void *context;
 } HostInit;
 

@@ -26,6 +26,7 @@ typedef struct HostRun {
     const Schedule *schedule;
     const StepShape *shape;
     const Load *load;
+    const HostInit *init;
     HostResult *result;
     ScheduleIndex index;
     ScheduleWiring wiring;

@@ -281,6 +281,8 @@ bool cli_parse(const CliProgram *program, int argc, char **argv, CliArgs *out, E
     args.command = find_command(program, name);
     if (args.command == NULL) return unknown_command(program, name, err);
     set_defaults(&args);
+    args.words = argv + 1;
+    args.word_count = (uint32_t)argc - 1;
     if (!take_words(program, &args, (Words){argv + 2, argc - 2}, err)) return false;
     *out = args;
     return true;

@@ -59,6 +59,8 @@ typedef struct CliArgs {
     bool given[CLI_OPTIONS_MAX];
     const char *operands[CLI_OPERANDS_MAX];
     uint32_t operand_count;
+    char **words; // the command and all after it, as they were given
+    uint32_t word_count;
 } CliArgs;
 
 // Parses argv[1..]: the command name, then options and operands in any order, "--" ends options.

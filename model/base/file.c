@@ -19,14 +19,14 @@
 #define READ_START_B    ((size_t)64 << 10)
 #define TEMPORARY_TRIES 1000
 
-// strerror without the locale.
-static const char *reason(int code) {
+const char *file_reason(int code) {
     switch (code) {
     case ENOENT: return "no such file or folder";
     case EACCES: return "permission denied";
     case ENOTDIR: return "a part of the path is not a folder";
     case EISDIR: return "is a directory, expected a file";
     case EEXIST: return "exists already";
+    case ENOTEMPTY: return "the folder is not empty";
     case ENOSPC: return "no space left";
     case EROFS: return "the file system is read-only";
     case ENAMETOOLONG: return "the name is too long";
@@ -47,7 +47,7 @@ static bool is_kind(const char *path, mode_t kind) {
 
 static bool check_regular(int descriptor, const char *path, Err *err) {
     struct stat info;
-    if (fstat(descriptor, &info) != 0) return err_set(err, "%s: %s", path, reason(errno));
+    if (fstat(descriptor, &info) != 0) return err_set(err, "%s: %s", path, file_reason(errno));
     if (S_ISDIR(info.st_mode)) return err_set(err, "%s: is a directory, expected a file", path);
     if (!S_ISREG(info.st_mode)) return err_set(err, "%s: is not a regular file", path);
     return true;
@@ -73,12 +73,12 @@ static bool read_all(int descriptor, size_t cap, Text *out) {
 bool file_read(const char *path, size_t cap, Arena *arena, char **out, size_t *out_count,
                Err *err) {
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0) return err_set(err, "%s: %s", shown(path), reason(errno));
+    if (descriptor < 0) return err_set(err, "%s: %s", shown(path), file_reason(errno));
     Text text = {0};
     char limit[UNITS_TEXT_MAX];
     bool good = check_regular(descriptor, path, err);
     if (good && !read_all(descriptor, cap, &text)) {
-        good = errno != 0 ? err_set(err, "%s: %s", path, reason(errno))
+        good = errno != 0 ? err_set(err, "%s: %s", path, file_reason(errno))
                           : err_set(err, "%s: file over the limit of %s", path,
                                     units_write_bytes(cap, limit));
     }
@@ -116,7 +116,7 @@ static bool write_and_close(int descriptor, const char *bytes, size_t count) {
 static bool write_in_place(const char *path, const char *bytes, size_t count, Err *err) {
     int descriptor = open(path, O_WRONLY | O_CLOEXEC);
     if (descriptor >= 0 && write_and_close(descriptor, bytes, count)) return true;
-    return err_set(err, "%s: cannot be written: %s", path, reason(errno));
+    return err_set(err, "%s: cannot be written: %s", path, file_reason(errno));
 }
 
 // A new file "PATH.tmpN" in the folder of the target; -1 with errno on failure.
@@ -136,7 +136,7 @@ static bool write_by_rename(const char *path, const char *bytes, size_t count, E
     bool good = descriptor >= 0 && write_and_close(descriptor, bytes, count) &&
                 rename(text_string(&name), path) == 0;
     if (!good) {
-        err_set(err, "%s: cannot be written: %s", shown(path), reason(errno));
+        err_set(err, "%s: cannot be written: %s", shown(path), file_reason(errno));
         if (descriptor >= 0) unlink(text_string(&name));
     }
     text_free(&name);
@@ -146,7 +146,7 @@ static bool write_by_rename(const char *path, const char *bytes, size_t count, E
 static bool write_stdout(const char *bytes, size_t count, Err *err) {
     bool good = count == 0 || fwrite(bytes, 1, count, stdout) == count;
     if (good && fflush(stdout) == 0) return true;
-    return err_set(err, "standard output: cannot be written: %s", reason(errno));
+    return err_set(err, "standard output: cannot be written: %s", file_reason(errno));
 }
 
 bool file_write(const char *path, const char *bytes, size_t count, Err *err) {
@@ -158,56 +158,15 @@ bool file_write(const char *path, const char *bytes, size_t count, Err *err) {
     return write_by_rename(path, bytes, count, err);
 }
 
-static bool folder_is_empty(const char *path) {
-    DIR *folder = opendir(path);
-    if (folder == NULL) return false;
-    bool empty = true;
-    for (struct dirent *entry; empty && (entry = readdir(folder)) != NULL;) {
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    }
-    closedir(folder);
-    return empty;
-}
-
-bool file_folder_begin(const char *path, Arena *arena, const char **out_work, Err *err) {
-    if (path[0] == '\0') return err_set(err, "\"\": cannot be made: no such file or folder");
-    if (is_kind(path, S_IFDIR)) {
-        if (!folder_is_empty(path))
-            return err_set(err, "%s: the folder is not empty, expected a new or an empty one",
-                           path);
-    } else if (access(path, F_OK) == 0)
-        return err_set(err, "%s: is a file, expected a folder", path);
-    for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        char *work = arena_printf(arena, "%s.tmp%d", path, i);
-        if (mkdir(work, 0777) == 0) {
-            *out_work = work;
-            return true;
-        }
-        if (errno != EEXIST) break;
-    }
-    return err_set(err, "%s: cannot be made: %s", shown(path), reason(errno));
-}
-
-bool file_folder_end(const char *work, const char *path, Err *err) {
-    if (rename(work, path) == 0) return true; // an empty folder of that name is replaced
-    err_set(err, "%s: cannot be made: %s", path, reason(errno));
-    file_folder_abandon(work);
-    return false;
-}
-
-void file_folder_abandon(const char *work) {
-    DIR *folder = opendir(work);
-    if (folder == NULL) return;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
-    rmdir(work);
-}
-
 char *file_beside(const char *path, const char *name, Arena *arena) {
     const char *slash = strrchr(path, '/');
     if (slash == NULL) return arena_printf(arena, "./%s", name);
     return arena_printf(arena, "%.*s/%s", (int)(slash - path), path, name);
+}
+
+const char *file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
 }
 
 // The folder of the running program, or NULL where the system does not tell.
@@ -269,15 +228,11 @@ static void list_folder(const char *path, Arena *arena, Names *names) {
     closedir(folder);
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 uint32_t file_shipped(const char *folder, Arena *arena, const char ***out) {
     const char *data = data_folder(arena);
     Names names = {0};
     if (data != NULL) list_folder(arena_printf(arena, "%s/%s", data, folder), arena, &names);
-    if (names.count > 0) qsort(names.items, names.count, sizeof(char *), compare_names);
+    if (names.count > 0) qsort(names.items, names.count, sizeof(char *), text_compare);
     *out = arena_alloc(arena, names.count, sizeof(char *));
     for (uint32_t i = 0; i < names.count; i++) (*out)[i] = names.items[i];
     mem_free(names.items);
@@ -290,7 +245,7 @@ static const char *nearest_shipped(const char *data, const char *name, Arena *ar
     for (size_t i = 0; i < SHIPPED_COUNT; i++) {
         list_folder(arena_printf(arena, "%s/%s", data, shipped[i]), arena, &names);
     }
-    if (names.count > 0) qsort(names.items, names.count, sizeof(char *), compare_names);
+    if (names.count > 0) qsort(names.items, names.count, sizeof(char *), text_compare);
     size_t length = strlen(name);
     bool has_end = length > 5 && strcmp(name + length - 5, ".json") == 0;
     const char *stem = arena_printf(arena, "%.*s", (int)(has_end ? length - 5 : length), name);
@@ -318,6 +273,15 @@ bool file_find(const char *name, Arena *arena, const char **out_path, Err *err) 
         return false;
     }
     *out_path = found;
+    return true;
+}
+
+bool file_find_beside(const char *path, const char *name, Arena *arena, const char **out,
+                      Err *err) {
+    struct stat info;
+    const char *beside = file_beside(path, name, arena);
+    if (stat(beside, &info) != 0) return file_find(name, arena, out, err);
+    *out = beside;
     return true;
 }
 

@@ -35,14 +35,14 @@ uint32_t file_shipped(const char *folder, Arena *arena, const char ***out);
 // The shipped data folder's file "sub/name" (for the device catalogue and calibrations).
 bool file_data(const char *relative, Arena *arena, const char **out_path, Err *err);
 
-// A folder of files that appears whole or not at all: file_folder_begin checks that `path` is new
-// or an empty folder and makes a working folder "PATH.tmpN" beside it, file_folder_end gives it its
-// name, file_folder_abandon removes it with the files in it.
-bool file_folder_begin(const char *path, Arena *arena, const char **out_work, Err *err);
-bool file_folder_end(const char *work, const char *path, Err *err); // abandons on failure
-void file_folder_abandon(const char *work);
+// What a code of errno means, without the locale.
+const char *file_reason(int code);
 
+// What follows the last '/'; all of a path without one. Borrowed from `path`.
+const char *file_name(const char *path);
 // "DIR/name" where DIR is the folder of `path` ("." when it has none).
 char *file_beside(const char *path, const char *name, Arena *arena);
+// The file of that name beside `path`, or else where file_find finds it.
+bool file_find_beside(const char *path, const char *name, Arena *arena, const char **out, Err *err);
 
 #endif

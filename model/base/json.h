@@ -70,6 +70,10 @@ char *json_place(JsonNode node, Arena *arena);
 
 // Required members of an object. Wrong type, absence, fraction, sign and range are errors.
 bool json_string(JsonNode object, const char *key, const char **out, Err *err);
+// The string as a copy of the arena's, for what outlives the document; and that of an optional
+// member, "" when it is absent or null.
+bool json_text(JsonNode object, const char *key, Arena *arena, const char **out, Err *err);
+bool json_optional_text(JsonNode object, const char *key, Arena *arena, const char **out, Err *err);
 bool json_bool(JsonNode object, const char *key, bool *out, Err *err);
 bool json_u64(JsonNode object, const char *key, uint64_t *out, Err *err);
 bool json_u32(JsonNode object, const char *key, uint32_t *out, Err *err);

@@ -1,4 +1,4 @@
-// A scanner for RFC 8259 that never recurses: a state, and a stack of the open containers.
+// A scanner for RFC 8259 that never recurses: a state, and a bit for each open container.
 //
 // Invariant: a text that passes has one value, well-formed UTF-8, finite numbers, no escape that a
 // C string or UTF-8 cannot hold, and at most the stated depth and count. Work is linear in the
@@ -26,15 +26,14 @@ typedef enum State {
     WANT_END
 } State;
 
+// One call of json_scan_next: it goes on until `event` is complete.
 typedef struct Scanner {
     const char *bytes;
     size_t count, at;
     State state;
-    uint32_t open[JSON_SCAN_DEPTH_MAX]; // marks of the open containers
-    uint32_t depth;
-    uint32_t key; // offset of the key just read
-    bool has_key;
-    JsonScan *out;
+    JsonWalk *walk;
+    JsonEvent *event;
+    bool is_complete;
     Err *err;
 } Scanner;
 
@@ -55,12 +54,13 @@ static bool is_number_char(char c) {
 }
 
 static bool in_object(const Scanner *s) {
-    return s->depth > 0 && s->out->marks[s->open[s->depth - 1]].kind == MARK_OBJECT;
+    uint32_t depth = s->walk->depth;
+    return depth > 0 && (s->walk->objects >> (depth - 1) & 1) != 0;
 }
 
 static const char *expected(const Scanner *s) {
     switch (s->state) {
-    case WANT_VALUE: return s->depth == 0 ? "a value" : "a value after ':'";
+    case WANT_VALUE: return s->walk->depth == 0 ? "a value" : "a value after ':'";
     case WANT_VALUE_OR_CLOSE: return "a value or ']'";
     case WANT_VALUE_AFTER_COMMA: return "a value after ','";
     case WANT_KEY_OR_CLOSE: return "a key in double quotes or '}'";
@@ -173,10 +173,19 @@ static bool refuse_string_byte(Scanner *s) {
     return err_set(s->err, "byte 0x%02x is not UTF-8", byte);
 }
 
+// Printable ASCII that stands for itself.
+static bool is_plain(char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 // From the opening to after the closing quote.
 static bool scan_string(Scanner *s) {
     for (s->at++; s->at < s->count;) {
         const char *at = s->bytes + s->at;
+        if (is_plain(*at)) {
+            s->at++;
+            continue;
+        }
         if (*at == '"') {
             s->at++;
             return true;
@@ -274,37 +283,46 @@ static bool scan_number(Scanner *s) {
     return true;
 }
 
-static bool add_mark(Scanner *s, JsonMarkKind kind) {
-    JsonScan *out = s->out;
-    if (out->count == JSON_SCAN_VALUES_MAX) {
-        return err_set(s->err, "more than %u values", (unsigned)JSON_SCAN_VALUES_MAX);
-    }
-    out->marks = mem_grow(out->marks, &out->capacity, out->count + 1, sizeof(JsonMark));
+static void begin_event(Scanner *s, JsonEventKind kind) {
+    JsonWalk *walk = s->walk;
     uint32_t offset = (uint32_t)s->at;
-    out->marks[out->count] = (JsonMark){offset, s->has_key ? s->key : offset, out->count + 1, kind};
-    out->count++;
-    s->has_key = false;
-    return true;
+    *s->event = (JsonEvent){.kind = kind, .offset = offset, .end = offset, .key = offset};
+    if (walk->has_key) {
+        s->event->key = walk->key;
+        s->event->key_end = walk->key_end;
+    }
+    walk->has_key = false;
+}
+
+static void end_event(Scanner *s) {
+    s->event->end = (uint32_t)s->at;
+    s->is_complete = true;
 }
 
 static void after_value(Scanner *s) {
-    s->state = s->depth == 0 ? WANT_END : WANT_COMMA_OR_CLOSE;
+    s->state = s->walk->depth == 0 ? WANT_END : WANT_COMMA_OR_CLOSE;
 }
 
-static bool scan_open(Scanner *s, JsonMarkKind kind) {
-    if (s->depth == JSON_SCAN_DEPTH_MAX) {
+static bool scan_open(Scanner *s, JsonEventKind kind) {
+    JsonWalk *walk = s->walk;
+    if (walk->depth == JSON_SCAN_DEPTH_MAX) {
         return err_set(s->err, "nesting deeper than %d levels", JSON_SCAN_DEPTH_MAX);
     }
-    if (!add_mark(s, kind)) return false;
-    s->open[s->depth++] = s->out->count - 1;
-    s->state = kind == MARK_OBJECT ? WANT_KEY_OR_CLOSE : WANT_VALUE_OR_CLOSE;
+    bool is_object = kind == JSON_EVENT_OBJECT;
+    uint64_t bit = UINT64_C(1) << walk->depth++;
+    walk->objects = is_object ? walk->objects | bit : walk->objects & ~bit;
+    begin_event(s, kind);
+    s->state = is_object ? WANT_KEY_OR_CLOSE : WANT_VALUE_OR_CLOSE;
     s->at++;
+    end_event(s);
     return true;
 }
 
 static bool scan_close(Scanner *s) {
-    s->out->marks[s->open[--s->depth]].next = s->out->count;
+    begin_event(s, JSON_EVENT_CLOSE);
+    s->walk->depth--;
     s->at++;
+    end_event(s);
     after_value(s);
     return true;
 }
@@ -313,22 +331,27 @@ static bool scan_scalar(Scanner *s) {
     char c = s->bytes[s->at];
     bool good;
     if (c == '"') {
-        good = add_mark(s, MARK_STRING) && scan_string(s);
+        begin_event(s, JSON_EVENT_STRING);
+        good = scan_string(s);
     } else if (c == '-' || is_digit(c)) {
-        good = add_mark(s, MARK_NUMBER) && scan_number(s);
+        begin_event(s, JSON_EVENT_NUMBER);
+        good = scan_number(s);
     } else if (is_letter(c)) {
-        good = add_mark(s, MARK_WORD) && scan_word(s);
+        begin_event(s, JSON_EVENT_WORD);
+        good = scan_word(s);
     } else {
         good = unexpected(s);
     }
-    if (good) after_value(s);
-    return good;
+    if (!good) return false;
+    end_event(s);
+    after_value(s);
+    return true;
 }
 
 static bool scan_value(Scanner *s) {
     char c = s->bytes[s->at];
-    if (c == '{') return scan_open(s, MARK_OBJECT);
-    if (c == '[') return scan_open(s, MARK_ARRAY);
+    if (c == '{') return scan_open(s, JSON_EVENT_OBJECT);
+    if (c == '[') return scan_open(s, JSON_EVENT_ARRAY);
     if (c == ']' && s->state == WANT_VALUE_OR_CLOSE) return scan_close(s);
     return scan_scalar(s);
 }
@@ -337,9 +360,10 @@ static bool scan_key(Scanner *s) {
     char c = s->bytes[s->at];
     if (c == '}' && s->state == WANT_KEY_OR_CLOSE) return scan_close(s);
     if (c != '"') return unexpected(s);
-    s->key = (uint32_t)s->at;
-    s->has_key = true;
+    s->walk->key = (uint32_t)s->at;
+    s->walk->has_key = true;
     if (!scan_string(s)) return false;
+    s->walk->key_end = (uint32_t)s->at;
     s->state = WANT_COLON;
     return true;
 }
@@ -372,26 +396,91 @@ static bool scan_step(Scanner *s) {
     return false;
 }
 
-static bool scan_all(Scanner *s) {
-    for (;;) {
+// Up to the next value or bracket, or to the end of the text.
+static bool scan_event(Scanner *s) {
+    while (!s->is_complete) {
         while (s->at < s->count && is_space(s->bytes[s->at])) s->at++;
         if (s->at >= s->count) break;
         if (!scan_step(s)) return false;
     }
+    if (s->is_complete) return true;
+    begin_event(s, JSON_EVENT_END);
     if (s->state == WANT_END) return true;
-    if (s->depth == 0 && s->out->count == 0)
+    if (s->walk->depth == 0 && s->state == WANT_VALUE)
         return err_set(s->err, "empty file, expected a JSON value");
     return unexpected(s);
 }
 
+void json_scan_start(const char *bytes, size_t count, JsonWalk *out) {
+    *out = (JsonWalk){.bytes = bytes, .count = count, .state = WANT_VALUE};
+}
+
+bool json_scan_next(JsonWalk *walk, JsonEvent *out, Err *err) {
+    Scanner scanner = {.bytes = walk->bytes,
+                       .count = walk->count,
+                       .at = walk->at,
+                       .state = (State)walk->state,
+                       .walk = walk,
+                       .event = out,
+                       .err = err};
+    bool good = scan_event(&scanner);
+    walk->at = scanner.at;
+    walk->state = scanner.state;
+    return good;
+}
+
+// All values as marks.
+
+typedef struct Marker {
+    JsonScan *out;
+    uint32_t open[JSON_SCAN_DEPTH_MAX]; // marks of the open containers
+    uint32_t depth;
+} Marker;
+
+static bool add_mark(Marker *marker, const JsonEvent *event, JsonMarkKind kind, Err *err) {
+    JsonScan *out = marker->out;
+    if (out->count == JSON_SCAN_VALUES_MAX)
+        return err_set(err, "more than %u values", (unsigned)JSON_SCAN_VALUES_MAX);
+    out->marks = mem_grow(out->marks, &out->capacity, out->count + 1, sizeof(JsonMark));
+    out->marks[out->count] = (JsonMark){event->offset, event->key, out->count + 1, kind};
+    if (kind == MARK_OBJECT || kind == MARK_ARRAY) marker->open[marker->depth++] = out->count;
+    out->count++;
+    return true;
+}
+
+static bool mark_event(Marker *marker, const JsonEvent *event, Err *err) {
+    switch (event->kind) {
+    case JSON_EVENT_OBJECT: return add_mark(marker, event, MARK_OBJECT, err);
+    case JSON_EVENT_ARRAY: return add_mark(marker, event, MARK_ARRAY, err);
+    case JSON_EVENT_STRING: return add_mark(marker, event, MARK_STRING, err);
+    case JSON_EVENT_NUMBER: return add_mark(marker, event, MARK_NUMBER, err);
+    case JSON_EVENT_WORD: return add_mark(marker, event, MARK_WORD, err);
+    case JSON_EVENT_CLOSE:
+        marker->out->marks[marker->open[--marker->depth]].next = marker->out->count;
+        return true;
+    case JSON_EVENT_END: return true;
+    }
+    return false;
+}
+
 bool json_scan_run(const char *bytes, size_t count, JsonScan *out, size_t *where, Err *err) {
     JsonScan scan = {0};
-    Scanner scanner = {.bytes = bytes, .count = count, .out = &scan, .err = err};
-    if (!scan_all(&scanner)) {
-        *where = scanner.at;
-        json_scan_free(&scan);
-        return false;
-    }
+    Marker marker = {.out = &scan};
+    JsonWalk walk;
+    JsonEvent event;
+    json_scan_start(bytes, count, &walk);
+    do {
+        bool good = json_scan_next(&walk, &event, err);
+        *where = walk.at;
+        if (good && !mark_event(&marker, &event, err)) {
+            *where = event.offset;
+            good = false;
+        }
+        if (!good) {
+            json_scan_free(&scan);
+            return false;
+        }
+    } while (event.kind != JSON_EVENT_END);
     *out = scan;
     return true;
 }
@@ -399,6 +488,51 @@ bool json_scan_run(const char *bytes, size_t count, JsonScan *out, size_t *where
 void json_scan_free(JsonScan *scan) {
     mem_free(scan->marks);
     *scan = (JsonScan){0};
+}
+
+// The bytes of a code point as UTF-8; returns how many.
+static size_t put_code_point(uint32_t point, char *out) {
+    if (point < 0x80) {
+        out[0] = (char)point;
+        return 1;
+    }
+    size_t width = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    uint32_t first = width == 2 ? 0xc0 : width == 3 ? 0xe0 : 0xf0;
+    for (size_t i = width - 1; i > 0; i--) {
+        out[i] = (char)(0x80 | (point & 0x3f));
+        point >>= 6;
+    }
+    out[0] = (char)(first | point);
+    return width;
+}
+
+// The escape at `from`, written to `out`; both move on.
+static void put_escape(const char **from, char **out) {
+    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    const char *at = *from;
+    if (at[1] != 'u') {
+        *(*out)++ = values[strchr(letters, at[1]) - letters];
+        *from = at + 2;
+        return;
+    }
+    uint32_t point = hex_value(at + 2);
+    bool is_pair = point >= 0xd800 && point <= 0xdfff;
+    if (is_pair) point = 0x10000 + ((point - 0xd800) << 10) + (hex_value(at + 8) - 0xdc00);
+    *out += put_code_point(point, *out);
+    *from = at + (is_pair ? 12 : 6);
+}
+
+size_t json_scan_string(const char *bytes, size_t offset, char *out) {
+    const char *from = bytes + offset + 1;
+    char *to = out;
+    while (*from != '"') {
+        if (*from == '\\')
+            put_escape(&from, &to);
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+    return (size_t)(to - out);
 }
 
 size_t json_scan_number_length(const char *bytes, size_t count, size_t offset) {

@@ -25,13 +25,25 @@ void progress_start(Progress *progress, const char *what, uint64_t total) {
     if (progress->visible) progress->start_ns = now_ns();
 }
 
+// As long as what is done took, for as much of what is left.
+static void show_left(const Progress *progress, int64_t now, uint64_t done) {
+    if (done == 0 || done > progress->total) return;
+    double elapsed_s = (double)(now - progress->start_ns) * 1e-9;
+    double left_s = elapsed_s / (double)done * (double)(progress->total - done);
+    if (left_s >= 100)
+        fprintf(stderr, ", about %.0f min left", left_s / 60);
+    else
+        fprintf(stderr, ", about %.0f s left", left_s);
+}
+
 void progress_step(Progress *progress, uint64_t done) {
     if (!progress->visible) return;
     int64_t now = now_ns();
     if (now - progress->start_ns < QUIET_NS || now - progress->shown_ns < REDRAW_NS) return;
     progress->shown_ns = now;
-    fprintf(stderr, LINE_ERASE "%s: %" PRIu64 " of %" PRIu64, progress->what, done,
-            progress->total);
+    fprintf(stderr, LINE_ERASE "%s: %" PRIu64, progress->what, done);
+    if (progress->total > 0) fprintf(stderr, " of %" PRIu64, progress->total);
+    show_left(progress, now, done);
     fflush(stderr);
 }
 

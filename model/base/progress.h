@@ -1,5 +1,6 @@
-// A progress line on stderr for work that takes more than a second, when stderr is a terminal. The
-// only module outside exec/ that reads a clock; the reading reaches nothing but stderr.
+// A progress line on stderr, with an estimate of the time left, for work that takes more than a
+// second, when stderr is a terminal. The only module outside exec/ that reads a clock; the reading
+// reaches nothing but stderr.
 #ifndef MODEL_BASE_PROGRESS_H
 #define MODEL_BASE_PROGRESS_H
 
@@ -14,6 +15,7 @@ typedef struct Progress {
     bool visible;
 } Progress;
 
+// total 0: not known; else the line has an estimate of the time left.
 void progress_start(Progress *progress, const char *what, uint64_t total);
 void progress_step(Progress *progress, uint64_t done); // cheap; draws at most ten times a second
 void progress_end(Progress *progress);                 // removes the line

@@ -129,7 +129,11 @@ size_t text_control(const char *bytes, size_t count) {
 
 size_t text_plain(const char *string) {
     size_t length = strlen(string), at = 0;
-    while (at < length && text_control(string + at, length - at) == 0) at++;
+    while (at < length) {
+        bool is_ascii = string[at] >= 0x20 && string[at] < 0x7f; // most are, and are fast to tell
+        if (!is_ascii && text_control(string + at, length - at) != 0) break;
+        at++;
+    }
     return at;
 }
 
@@ -233,6 +237,10 @@ uint32_t text_nearest(const char *word, const char *const *candidates, uint32_t 
         }
     }
     return best;
+}
+
+int text_compare(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
 bool text_parse_u64(const char *string, uint64_t *out) {

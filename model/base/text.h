@@ -56,6 +56,9 @@ void text_add_wrapped(Text *text, const char *string, size_t indent, size_t colu
 // enough to be a likely misspelling. For "did you mean".
 uint32_t text_nearest(const char *word, const char *const *candidates, uint32_t count);
 
+// The order of two strings by their bytes, for qsort and bsearch over arrays of `const char *`.
+int text_compare(const void *left, const void *right);
+
 // strtod and decimal integers without a locale. The whole string must be used. Return false on bad
 // syntax, overflow, or a value that is not finite.
 bool text_parse_u64(const char *string, uint64_t *out);

@@ -160,7 +160,11 @@ static const char *unit_fault(const char *rest) {
     return is_word ? ": unknown unit" : "";
 }
 
-static bool parse(const Quantity *quantity, const char *text, uint64_t *out, Err *err) {
+// What becomes of a part of the base unit.
+typedef enum Fraction { FRACTION_REFUSED, FRACTION_DROPPED } Fraction;
+
+static bool parse(const Quantity *quantity, Fraction fraction, const char *text, uint64_t *out,
+                  Err *err) {
     char quote[TEXT_QUOTE_MAX];
     Decimal number = {0};
     const char *rest = read_decimal(text, &number);
@@ -171,7 +175,8 @@ static bool parse(const Quantity *quantity, const char *text, uint64_t *out, Err
         return err_set(err, "expected %s, found %s%s", quantity->expected, quote, unit_fault(rest));
     Wide product = wide_mul(number.digits, unit->scale), divisor = unit->pieces;
     if (number.decimals <= DECIMALS_MAX) divisor *= power_of_ten(number.decimals);
-    if (number.decimals > DECIMALS_MAX || (!number.overflow && product % divisor != 0)) {
+    bool is_whole = number.overflow || fraction == FRACTION_DROPPED || product % divisor == 0;
+    if (number.decimals > DECIMALS_MAX || !is_whole) {
         return err_set(err, "expected %s, found %s", quantity->whole, quote);
     }
     if (number.overflow || product / divisor > quantity->max) {
@@ -186,7 +191,11 @@ const char *units_expected(UnitsKind kind) {
 }
 
 bool units_parse(UnitsKind kind, const char *text, uint64_t *out, Err *err) {
-    return parse(&quantities[kind], text, out, err);
+    return parse(&quantities[kind], FRACTION_REFUSED, text, out, err);
+}
+
+bool units_parse_bytes_down(const char *text, uint64_t *out_B, Err *err) {
+    return parse(&quantities[UNITS_BYTES], FRACTION_DROPPED, text, out_B, err);
 }
 
 bool units_parse_bytes(const char *text, uint64_t *out_B, Err *err) {

@@ -42,6 +42,8 @@ bool units_parse(UnitsKind kind, const char *text, uint64_t *out, Err *err);
 // success.
 // B kB KB MB GB TB PB KiB MiB GiB TiB PiB
 bool units_parse_bytes(const char *text, uint64_t *out_B, Err *err);
+// The same, rounded down: for a size that a program printed with few digits, such as "79.18 GiB".
+bool units_parse_bytes_down(const char *text, uint64_t *out_B, Err *err);
 // B/s kB/s .. PB/s KiB/s .. PiB/s bit/s kbit/s Mbit/s Gbit/s Tbit/s, and Gbps, Mbps, Tbps
 bool units_parse_rate(const char *text, uint64_t *out_Bps, Err *err);
 // ps ns us ms s min h (and the micro sign)

@@ -45,7 +45,7 @@ static bool read_end(JsonNode node, Measure measure, uint64_t *out, Err *err) {
     switch (measure) {
     case MEASURE_BYTES:
         if (!json_as_string(node, &text, err)) return false;
-        done = units_parse_bytes(text, out, &what);
+        done = units_parse_bytes_down(text, out, &what);
         break;
     case MEASURE_RATE:
         if (!json_as_string(node, &text, err)) return false;
@@ -161,6 +161,20 @@ static bool read_counts(JsonNode node, Device *device, Err *err) {
     return done;
 }
 
+// "..., May 2026": four digits in a row, of which the first two are 20.
+static bool has_year(const char *text) {
+    for (const char *at = strstr(text, "20"); at != NULL; at = strstr(at + 1, "20"))
+        if (strspn(at, "0123456789") == 4) return true;
+    return false;
+}
+
+// A price is a dated input.
+static bool check_price(JsonNode node, const Device *device, Err *err) {
+    return device->price_uusd_per_hour.high == 0 || has_year(device->price_source) ||
+           json_error(json_find(node, "price_usd_per_hour"), err,
+                      "expected a \"price_source\" with the date, such as \"..., May 2026\"");
+}
+
 static bool read_device(JsonNode node, Arena *arena, Device *device, Err *err) {
     if (json_kind(node) != JSON_OBJECT)
         return json_error(node, err, "expected an object with \"kind\" and \"source\"");
@@ -179,7 +193,8 @@ static bool read_device(JsonNode node, Arena *arena, Device *device, Err *err) {
            read_text(node, "price_source", arena, &device->price_source, err) &&
            read_text(node, "generation", arena, &device->generation, err) &&
            read_text(node, "host", arena, &device->host, err) &&
-           read_text(node, "note", arena, &device->note, err) && json_finish(node, err);
+           read_text(node, "note", arena, &device->note, err) && check_price(node, device, err) &&
+           json_finish(node, err);
 }
 
 static char lower(char c) {

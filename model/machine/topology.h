@@ -128,6 +128,7 @@ typedef struct Topology {
     Fault *faults;
     uint32_t fault_count;
     bool default_device; // of a string that names no device: a GPU was taken for it
+    bool is_import;      // of a dump: the note is a list of findings with "; " between
     Digest digest;       // of the meaning, not of the spelling of the file
 } Topology;
 

@@ -17,8 +17,10 @@ typedef struct Generator {
 } Generator;
 
 #define GRAPH  (KEY(SIZE) | KEY(BANDWIDTH)), (KEY(LATENCY) | KEY(DEVICE))
-#define MODELS KEY(SIZE), (KEY(NODES) | KEY(DEVICE))
-#define COPIES KEY(SIZE), KEY(DEVICE)
+#define ASKS   (KEY(OVERSUBSCRIPTION) | KEY(IB) | KEY(ETH) | KEY(DEVICE))
+#define COPIES KEY(SIZE), ASKS
+#define MODELS KEY(SIZE), (KEY(NODES) | ASKS)
+#define PLANES KEY(SIZE), (KEY(NODES) | KEY(DEVICE))
 
 static const Generator generators[] = {
     {"ring", GRAPH, topology_synth_ring},
@@ -32,13 +34,23 @@ static const Generator generators[] = {
      KEY(OVERSUBSCRIPTION) | KEY(PORTS) | KEY(LATENCY) | KEY(DEVICE), topology_synth_leafspine},
     {"superpod-h100", MODELS, topology_synth_rails},
     {"superpod-b200", MODELS, topology_synth_rails},
-    {"superpod-b300", MODELS, topology_synth_rails},
+    {"superpod-b300", PLANES, topology_synth_rails},
     {"superpod-b300-xdr", MODELS, topology_synth_rails},
     {"superpod-rubin", MODELS, topology_synth_rails},
     {"nvl72", COPIES, topology_synth_rails},
     {"gb300-nvl72", COPIES, topology_synth_rails},
     {"vr-nvl72", COPIES, topology_synth_rails},
     {"hgx-h100", COPIES, topology_synth_nodes},
+    {"hgx-a100", COPIES, topology_synth_rails},
+    {"hgx-h200", COPIES, topology_synth_rails},
+    {"hgx-h20", COPIES, topology_synth_rails},
+    {"hgx-h800", COPIES, topology_synth_rails},
+    {"hgx-b200", COPIES, topology_synth_rails},
+    {"hgx-b300", COPIES, topology_synth_rails},
+    {"hgx-rubin", COPIES, topology_synth_rails},
+    {"mi300x", COPIES, topology_synth_rails},
+    {"mi325x", COPIES, topology_synth_rails},
+    {"mi355x", COPIES, topology_synth_rails},
 };
 #define GENERATOR_COUNT (sizeof generators / sizeof generators[0])
 

@@ -11,6 +11,11 @@
 //   superpod-h100:Nsu -b200 -b300 -b300-xdr -rubin   N units of a DGX SuperPOD [,nodes=N of a unit]
 //   nvl72:N  gb300-nvl72:N  vr-nvl72:N          N racks under a tree with as many cables up as down
 //   hgx-h100:N                                  N nodes of the shipped cluster
+//   hgx-a100:N -h200 -h20 -h800 -b200 -b300 -rubin  mi300x:N mi325x:N mi355x:N   N nodes, the same
+//
+// Racks, nodes and units (but of superpod-b300, which has two planes) take ,ib=RATE or ,eth=RATE
+// (InfiniBand or Ethernet, of a NIC and direction, with the slowest switch that reaches it) and
+// ,oversubscription=R (a leaf has a cable up for R down).
 //
 // RATE is that of a cable and direction. All take ,device=NAME for their GPUs; those with rates
 // take ,latency=TIME of every link. A field is KEY=VALUE or a rate alone. Counts that would need
@@ -43,7 +48,10 @@ typedef enum SynthType { SYNTH_TEXT, SYNTH_NUMBER, SYNTH_RATE, SYNTH_TIME } Synt
     X(LEAF, "leaf", SYNTH_NUMBER)                                                                  \
     X(OVERSUBSCRIPTION, "oversubscription", SYNTH_NUMBER)                                          \
     X(PORTS, "ports", SYNTH_NUMBER)                                                                \
-    X(LATENCY, "latency", SYNTH_TIME) X(DEVICE, "device", SYNTH_TEXT)
+    X(LATENCY, "latency", SYNTH_TIME)                                                              \
+    X(IB, "ib", SYNTH_RATE)                                                                        \
+    X(ETH, "eth", SYNTH_RATE)                                                                      \
+    X(DEVICE, "device", SYNTH_TEXT)
 typedef enum SynthKey {
 #define X(name, key, type) SYNTH_KEY_##name,
     SYNTH_KEY_LIST(X)
@@ -104,7 +112,8 @@ bool topology_synth_torus(const SynthSpec *spec, Topology *out, Err *err);
 bool topology_synth_dragonfly(const SynthSpec *spec, Topology *out, Err *err);
 bool topology_synth_fattree(const SynthSpec *spec, Topology *out, Err *err);
 bool topology_synth_leafspine(const SynthSpec *spec, Topology *out, Err *err);
-bool topology_synth_rails(const SynthSpec *spec, Topology *out, Err *err); // superpod-*, *nvl72
+bool topology_synth_rails(const SynthSpec *spec, Topology *out,
+                          Err *err); // superpod-*, racks and nodes
 bool topology_synth_nodes(const SynthSpec *spec, Topology *out, Err *err); // hgx-h100
 
 #endif

@@ -1,5 +1,6 @@
 // Shipped nodes and racks under a rail-optimised fat tree: NIC r of every node of a unit on leaf r
-// of that unit, as many cables up as down at each switch, spread evenly.
+// of that unit, as many cables up as down at each switch (at a leaf one up for R down where the
+// line asks for it), spread evenly.
 //
 // A leaf of U cables up reaches S spines, S a divisor of U, with U / S cables each: the fewest for
 // which a spine has ports enough. Where even U spines have too few, the units get spines of their
@@ -9,7 +10,8 @@
 // Source: NVIDIA DGX SuperPOD reference architectures H100, B200, B300 (Spectrum-X and XDR), GB200
 // and Rubin, tables of switches and cables.
 //
-// Invariant: no switch has more cables than ports; below the core no tier has fewer up than down.
+// Invariant: no switch has more cables than ports; between leaves and cores no tier has fewer up
+// than down.
 #include "model/machine/topology_synth.h"
 
 #include <string.h>
@@ -33,8 +35,13 @@
 // LEAVES_RACK beside the trays of the file's machine; LEAVES_FILE there already.
 typedef enum Leaves { LEAVES_NODES, LEAVES_RACK, LEAVES_FILE } Leaves;
 
+// SIZE_UNITS: the line counts units; SIZE_RACKS racks; SIZE_NODES nodes, made into equal units.
+typedef enum Size { SIZE_UNITS, SIZE_RACKS, SIZE_NODES } Size;
+
 typedef struct Design {
     const char *name, *file, *source;
+    const char *lone; // file of one rack or node, which has no network; NULL for a file of units
+    Size size;
     Leaves leaves;
     uint32_t nodes;  // with a NIC on each leaf: nodes of a unit, trays of a rack
     uint32_t rails;  // leaves of a plane of a unit or rack
@@ -43,6 +50,8 @@ typedef struct Design {
     uint32_t ports; // of the switch
     uint64_t port_Bps;
     LinkClass link_class;
+    char confidence;     // of a cable of a NIC
+    uint64_t nic_Bps;    // what the NICs of the file reach
     const char *nic;     // device of the NICs, NULL for the one of the file
     const char *nics;    // pattern of the NICs, rail r
     const char *leaf;    // pattern of all leaves
@@ -51,23 +60,36 @@ typedef struct Design {
 
 #define NDR .device = "QM9700", .ports = 64, .port_Bps = UINT64_C(50000000000)  // 64 x 400 Gbit/s
 #define XDR .device = "Q3400", .ports = 144, .port_Bps = UINT64_C(100000000000) // 144 x 800 Gbit/s
-#define NODES(count)                                                                               \
-    .leaves = LEAVES_NODES, .nodes = (count), .rails = 8, .planes = 1, .link_class = LINK_IB,      \
-    .nics = "node[*].nic[r]", .leaf = "unit[*].leaf[*]"
+#define HDR .device = "QM8700", .ports = 40, .port_Bps = UINT64_C(25000000000)  // 40 x 200 Gbit/s
+#define ETH400                                                                                     \
+    .device = "Spectrum-4 400G", .ports = 128, .port_Bps = UINT64_C(50000000000),                  \
+    .link_class = LINK_ETH // 128 x 400 Gbit/s
+#define RAILS                                                                                      \
+    .leaves = LEAVES_NODES, .rails = 8, .planes = 1, .nics = "node[*].nic[r]",                     \
+    .leaf = "unit[*].leaf[*]"
+#define NODES(count) RAILS, .nodes = (count), .link_class = LINK_IB, .confidence = 'A'
 #define RACKS(count)                                                                               \
-    .leaves = LEAVES_RACK, .nodes = 18, .rails = (count), .planes = 1, .link_class = LINK_IB,      \
-    .nics = "tray[*].nic[r]", .leaf = "rack[*].leaf[*]", .group_most = 8
+    .size = SIZE_RACKS, .leaves = LEAVES_RACK, .nodes = 18, .rails = (count), .planes = 1,         \
+    .link_class = LINK_IB, .confidence = 'C', .nics = "tray[*].nic[r]", .leaf = "rack[*].leaf[*]", \
+    .nic_Bps = UINT64_C(100000000000), .group_most = 8
+#define COPIES(which)                                                                              \
+    .name = (which), .file = "topologies/" which ".json", .lone = "topologies/" which ".json",     \
+    .size = SIZE_NODES, .confidence = 'C', RAILS
+#define NIC(gigabytes) .nic_Bps = UINT64_C(gigabytes##000000000)
+#define DERIVED        "derived: a rail of each NIC of a node, one port of "
 
 static const Design designs[] = {
     {.name = "superpod-h100", // 4 units of 32 nodes
      .file = "topologies/hgx-h100.json",
      .source = SPOD "H100",
      NODES(32),
+     NIC(50),
      NDR},
     {.name = "superpod-b200", // 2 to 64 units of 32 nodes
      .file = "topologies/hgx-b200.json",
      .source = SPOD "B200",
      NODES(32),
+     NIC(50),
      NDR},
     {.name = "superpod-b300", // 1 to 16 units of 64 nodes, two planes of 400 Gbit/s
      .file = "topologies/hgx-b300.json",
@@ -80,6 +102,7 @@ static const Design designs[] = {
      .ports = 128,
      .port_Bps = UINT64_C(50000000000),
      .link_class = LINK_ETH,
+     .confidence = 'A',
      .nic = "ConnectX-8 2x400G",
      .nics = "node[*].nic[r]",
      .leaf = "unit[*].plane[p].leaf[*]"},
@@ -87,33 +110,63 @@ static const Design designs[] = {
      .file = "topologies/hgx-b300.json",
      .source = SPOD "B300 with XDR",
      NODES(72),
+     NIC(100),
      XDR},
     {.name = "superpod-rubin", // units of 72 nodes
      .file = "topologies/hgx-rubin.json",
      .source = SPOD "Rubin NVL8",
      NODES(72),
+     NIC(100),
      XDR},
     {.name = "nvl72", // 8 racks are a unit; 4 NICs of 400 Gbit/s in each of 18 trays
      .file = "topologies/nvl72-cluster.json",
+     .lone = "topologies/nvl72.json",
      .source = SPOD "GB200",
+     .size = SIZE_RACKS,
      .leaves = LEAVES_FILE,
      .nodes = 18,
      .rails = 4,
      .planes = 1,
      .link_class = LINK_IB,
+     .confidence = 'C',
+     NIC(50),
      .leaf = "rack[*].rails[*].leaf[*]",
      .group_most = 8,
      NDR},
     {.name = "gb300-nvl72", // 4 NICs of 800 Gbit/s a tray
      .file = "topologies/gb300-nvl72.json",
+     .lone = "topologies/gb300-nvl72.json",
      .source = SPOD "GB200; switches of 800 Gbit/s are derived",
      RACKS(4),
      XDR},
     {.name = "vr-nvl72", // 8 NICs of 800 Gbit/s a tray, two for a GPU
      .file = "topologies/vr-nvl72.json",
+     .lone = "topologies/vr-nvl72.json",
      .source = SPOD "GB200; eight rails of 800 Gbit/s are derived",
      RACKS(8),
      XDR},
+    {COPIES("hgx-a100"), .source = DERIVED "200 Gbit/s (NVIDIA DGX A100 data sheet)", NIC(25), HDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-h100"), .source = DERIVED "400 Gbit/s (NVIDIA DGX H100 data sheet)", NIC(50), NDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-h200"), .source = DERIVED "400 Gbit/s (NVIDIA DGX H200 data sheet)", NIC(50), NDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-h20"), .source = DERIVED "400 Gbit/s, as a DGX H100", NIC(50), NDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-h800"), .source = DERIVED "400 Gbit/s (arXiv 2505.09343)", NIC(50), NDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-b200"), .source = DERIVED "400 Gbit/s (NVIDIA DGX B200 data sheet)", NIC(50), NDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-b300"), .source = DERIVED "800 Gbit/s (NVIDIA DGX B300 data sheet)", NIC(100), XDR,
+     .link_class = LINK_IB},
+    {COPIES("hgx-rubin"), .source = DERIVED "800 Gbit/s (NVIDIA announcement, 2026)", NIC(100), XDR,
+     .link_class = LINK_IB},
+    {COPIES("mi300x"), .source = DERIVED "400 Gbit/s (AMD Instinct MI300X platform)", NIC(50),
+     ETH400},
+    {COPIES("mi325x"), .source = DERIVED "400 Gbit/s (AMD Instinct MI325X platform)", NIC(50),
+     ETH400},
+    {COPIES("mi355x"), .source = DERIVED "400 Gbit/s (AMD Instinct MI355X platform)", NIC(50),
+     ETH400},
 };
 #define DESIGN_COUNT (sizeof designs / sizeof designs[0])
 
@@ -121,7 +174,8 @@ static const Design designs[] = {
 // racks a group of those.
 typedef struct Tree {
     const Design *design;
-    uint32_t nodes;         // with a NIC on each leaf; so many cables up, too
+    uint32_t nodes;         // with a NIC on each leaf
+    uint32_t up;            // cables up of a leaf
     uint32_t bases;         // copies of what holds leaves
     uint32_t bases_of_unit; // 1, or racks of a unit
     uint32_t spines;        // of a plane; with three tiers of a plane of a unit
@@ -156,13 +210,13 @@ static bool size_three_tiers(const SynthSpec *spec, Tree *tree, Err *err) {
     uint32_t leaves = design->rails * tree->bases_of_unit,
              units = tree->bases / tree->bases_of_unit;
     tree->spines = divisor_from(
-        tree->nodes, (uint32_t)wide_div_up_u64((uint64_t)leaves * tree->nodes, design->ports / 2));
+        tree->up, (uint32_t)wide_div_up_u64((uint64_t)leaves * tree->up, design->ports / 2));
     if (tree->spines == 0)
         return topology_synth_fail(spec, SYNTH_KEY_NODES, err,
                                    "%u spines of a unit would have %u cables down and as many up, "
                                    "%s has %u ports",
-                                   tree->nodes, leaves, design->device, design->ports);
-    tree->spine_up = leaves * tree->nodes / tree->spines;
+                                   tree->up, leaves, design->device, design->ports);
+    tree->spine_up = leaves * tree->up / tree->spines;
     tree->cores = divisor_from(
         tree->spine_up, (uint32_t)wide_div_up_u64((uint64_t)units * tree->spine_up, design->ports));
     return tree->cores != 0 ||
@@ -172,17 +226,97 @@ static bool size_three_tiers(const SynthSpec *spec, Tree *tree, Err *err) {
                                units, design->device, design->ports);
 }
 
-static bool size_tree(const SynthSpec *spec, uint32_t bases, Tree *out, Err *err) {
-    const Design *design = find_design(spec->name);
+static bool size_tree(const SynthSpec *spec, const Design *design, uint32_t bases, Tree *out,
+                      Err *err) {
     *out = (Tree){.design = design, .bases = bases, .bases_of_unit = 1};
     out->nodes = (uint32_t)topology_synth_number(spec, SYNTH_KEY_NODES, design->nodes);
-    if (2 * out->nodes > design->ports)
+    uint32_t down = (uint32_t)topology_synth_number(spec, SYNTH_KEY_OVERSUBSCRIPTION, 1);
+    if (out->nodes % down != 0)
+        return topology_synth_fail(spec, SYNTH_KEY_OVERSUBSCRIPTION, err,
+                                   "a leaf has %u cables down, expected a divisor of them",
+                                   out->nodes);
+    out->up = out->nodes / down;
+    if (out->nodes + out->up > design->ports)
         return topology_synth_fail(spec, SYNTH_KEY_NODES, err,
                                    "a leaf would have %u cables down and %u up, %s has %u ports",
-                                   out->nodes, out->nodes, design->device, design->ports);
-    uint64_t cables = (uint64_t)design->rails * bases * out->nodes;
-    out->spines = divisor_from(out->nodes, (uint32_t)wide_div_up_u64(cables, design->ports));
+                                   out->nodes, out->up, design->device, design->ports);
+    uint64_t cables = (uint64_t)design->rails * bases * out->up;
+    out->spines = divisor_from(out->up, (uint32_t)wide_div_up_u64(cables, design->ports));
     return out->spines != 0 || size_three_tiers(spec, out, err);
+}
+
+// Makes `count` nodes units of equal size, the largest whose leaves have ports enough; units of
+// less than half of that would leave most of every leaf unused.
+static bool split_nodes(const SynthSpec *spec, Design *design, uint32_t count, uint32_t *out_units,
+                        Err *err) {
+    uint64_t down = topology_synth_number(spec, SYNTH_KEY_OVERSUBSCRIPTION, 1);
+    uint64_t most = design->ports * down / (down + 1) / down * down, nodes = most;
+    if (most == 0)
+        return topology_synth_fail(spec, SYNTH_KEY_OVERSUBSCRIPTION, err,
+                                   "expected fewer than the %u ports of %s", design->ports,
+                                   design->device);
+    while (nodes > 0 && count % nodes != 0) nodes -= down;
+    if (nodes == 0 || (nodes < count && 2 * nodes < most))
+        return topology_synth_fail(spec, SYNTH_KEY_SIZE, err,
+                                   "%u copies make no equal groups of at most %u, in steps of %u, "
+                                   "for %s with %u ports",
+                                   count, (uint32_t)most, (uint32_t)down, design->device,
+                                   design->ports);
+    design->nodes = (uint32_t)nodes;
+    *out_units = count / (uint32_t)nodes;
+    return true;
+}
+
+// ---- The network that a line asks for
+
+// In order of rate: the first that reaches a rate serves it.
+typedef struct Network {
+    LinkClass link_class;
+    uint64_t port_Bps;
+    const char *device; // the switch
+    uint32_t ports;
+    const char *nic; // that reaches it
+} Network;
+
+static const Network networks[] = {
+    {LINK_IB, UINT64_C(25000000000), "QM8700", 40, "ConnectX-6"},
+    {LINK_IB, UINT64_C(50000000000), "QM9700", 64, "ConnectX-7"},
+    {LINK_IB, UINT64_C(100000000000), "Q3400", 144, "ConnectX-8"},
+    {LINK_ETH, UINT64_C(50000000000), "Spectrum-4 400G", 128, "ConnectX-7"},
+    {LINK_ETH, UINT64_C(100000000000), "Spectrum-4", 64, "ConnectX-8"},
+};
+#define NETWORK_COUNT (sizeof networks / sizeof networks[0])
+#define ASKED         "class and rate of the network as the line asks for; data sheet of the switch"
+
+static bool is_asked(const SynthSpec *spec) {
+    return spec->values[SYNTH_KEY_IB].text != NULL || spec->values[SYNTH_KEY_ETH].text != NULL;
+}
+
+// Changes the design to the network of the line, if it has one.
+static bool ask_network(const SynthSpec *spec, Design *design, Err *err) {
+    bool has_ib = spec->values[SYNTH_KEY_IB].text != NULL;
+    if (!is_asked(spec)) return true;
+    if (has_ib && spec->values[SYNTH_KEY_ETH].text != NULL)
+        return topology_synth_fail(spec, SYNTH_KEY_ETH, err, "expected ib= or eth=, not both");
+    SynthKey key = has_ib ? SYNTH_KEY_IB : SYNTH_KEY_ETH;
+    LinkClass link_class = has_ib ? LINK_IB : LINK_ETH;
+    uint64_t rate_Bps = spec->values[key].number, most_Bps = 0;
+    for (uint32_t i = 0; i < NETWORK_COUNT; i++) {
+        const Network *network = &networks[i];
+        if (network->link_class != link_class) continue;
+        most_Bps = network->port_Bps;
+        if (rate_Bps > most_Bps) continue;
+        if (rate_Bps > design->nic_Bps) design->nic = network->nic;
+        design->link_class = link_class;
+        design->port_Bps = rate_Bps;
+        design->device = network->device;
+        design->ports = network->ports;
+        design->source = ASKED;
+        design->confidence = 'C';
+        return true;
+    }
+    return topology_synth_fail(spec, key, err, "expected at most %u Gbit/s, the port of a switch",
+                               (unsigned)(most_Bps / 125000000)); // 1 Gbit/s = 125 MB/s
 }
 
 // ---- Building
@@ -211,7 +345,7 @@ static LinkRule cable(const Design *design, const char *from, const char *to, ui
 static LinkRule nic_cable(const Design *design, const char *from, const char *to) {
     LinkRule link = cable(design, from, to, 1);
     link.latency_ps /= 2;
-    link.confidence = design->leaves == LEAVES_NODES ? 'A' : 'C';
+    link.confidence = design->confidence;
     return link;
 }
 
@@ -286,7 +420,7 @@ static Template *add_two_tiers(Topology *topology, const Tree *tree, const Templ
     add_switches(design, home, "spine", tree->spines);
     topology_synth_link(whole, cable(design, design->leaf,
                                      design->planes > 1 ? "spines[p].spine[*]" : "spine[*]",
-                                     tree->nodes / tree->spines));
+                                     tree->up / tree->spines));
     return whole;
 }
 
@@ -304,7 +438,7 @@ static const Template *add_spines(Topology *topology, const Tree *tree, Template
     if (design->planes > 1)
         home = &topology->templates[unit->parts[topology_find_part(unit, "plane")].template_id];
     add_switches(design, home, "spine", tree->spines);
-    topology_synth_link(home, cable(design, leaf, "spine[*]", tree->nodes / tree->spines));
+    topology_synth_link(home, cable(design, leaf, "spine[*]", tree->up / tree->spines));
     return unit;
 }
 
@@ -340,34 +474,59 @@ static bool read_shipped(const SynthSpec *spec, const char *file, Topology *out,
     return true;
 }
 
-// One rack without a network.
+// One rack or node, without a network.
 static bool make_lone(const SynthSpec *spec, const char *file, Topology *out, Err *err) {
+    static const SynthKey keys[] = {SYNTH_KEY_IB, SYNTH_KEY_ETH, SYNTH_KEY_OVERSUBSCRIPTION};
     Topology topology = {0};
+    for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (spec->values[keys[i]].text != NULL)
+            return topology_synth_fail(spec, keys[i], err,
+                                       "one copy has no network, expected a size of 2 or more");
     if (!read_shipped(spec, file, &topology, err)) return false;
     topology_synth_open(&topology, spec, 0);
     return topology_synth_close(&topology, &topology.templates[topology.machine], out, err);
 }
 
-bool topology_synth_rails(const SynthSpec *spec, Topology *out, Err *err) {
-    const Design *design = find_design(spec->name);
+// Cables from NICs to leaves that a file has already, and its leaves.
+static void set_leaves(Topology *topology, const Design *design) {
+    for (uint32_t i = 0; i < topology->template_count; i++) {
+        Template *in = &topology->templates[i];
+        uint32_t leaf = topology_find_part(in, "leaf");
+        if (leaf != UINT32_MAX) in->parts[leaf].device = design->device;
+        for (uint32_t k = 0; k < in->link_count; k++) {
+            LinkRule *link = &in->links[k];
+            if (link->link_class != LINK_IB) continue;
+            *link = nic_cable(design, link->from, link->to);
+        }
+    }
+}
+
+// Reads the file of a design and puts its network around it.
+static bool make_tree(const SynthSpec *spec, const Tree *tree, Topology *out, Err *err) {
+    const Design *design = tree->design;
     Topology topology = {0};
-    Tree tree;
-    uint32_t bases;
-    if (!topology_synth_count(spec, design->leaves == LEAVES_NODES ? "su" : "", &bases, err))
-        return false;
-    if (design->leaves == LEAVES_FILE && bases == 1)
-        return make_lone(spec, "topologies/nvl72.json", out, err);
-    if (design->leaves == LEAVES_RACK && bases == 1) return make_lone(spec, design->file, out, err);
-    if (!size_tree(spec, bases, &tree, err) || !read_shipped(spec, design->file, &topology, err))
-        return false;
+    if (!read_shipped(spec, design->file, &topology, err)) return false;
     topology_synth_open(&topology, spec, 6);
     if (design->nic != NULL) set_devices(&topology, PART_NIC, design->nic);
     topology.source = arena_printf(&topology.arena, "%s; %s", topology.source, design->source);
     topology.note = NOTE;
-    Template *base = add_base(&topology, &tree);
-    const Template *whole = tree.cores == 0 ? add_two_tiers(&topology, &tree, base)
-                                            : add_three_tiers(&topology, &tree, base);
+    if (design->leaves == LEAVES_FILE && is_asked(spec)) set_leaves(&topology, design);
+    Template *base = add_base(&topology, tree);
+    const Template *whole = tree->cores == 0 ? add_two_tiers(&topology, tree, base)
+                                             : add_three_tiers(&topology, tree, base);
     return topology_synth_close(&topology, whole, out, err);
+}
+
+bool topology_synth_rails(const SynthSpec *spec, Topology *out, Err *err) {
+    Design design = *find_design(spec->name);
+    Tree tree;
+    uint32_t bases;
+    if (!topology_synth_count(spec, design.size == SIZE_UNITS ? "su" : "", &bases, err))
+        return false;
+    if (design.lone != NULL && bases == 1) return make_lone(spec, design.lone, out, err);
+    return ask_network(spec, &design, err) &&
+           (design.size != SIZE_NODES || split_nodes(spec, &design, bases, &bases, err)) &&
+           size_tree(spec, &design, bases, &tree, err) && make_tree(spec, &tree, out, err);
 }
 
 // ---- A shipped cluster cut to a size
@@ -382,10 +541,13 @@ static void set_counts(Topology *topology, const char *part, uint32_t count) {
     }
 }
 
-// N nodes become units of the largest divisor of N that is at most that of the file.
+// N nodes become units of the largest divisor of N that is at most that of the file; with a network
+// of the line's own they are joined as those of other boards.
 bool topology_synth_nodes(const SynthSpec *spec, Topology *out, Err *err) {
     Topology topology = {0};
     uint32_t count;
+    if (is_asked(spec) || spec->values[SYNTH_KEY_OVERSUBSCRIPTION].text != NULL)
+        return topology_synth_rails(spec, out, err);
     if (!topology_synth_count(spec, "", &count, err)) return false;
     if (count == 1) return make_lone(spec, "topologies/hgx-h100.json", out, err);
     uint32_t nodes = divisor_to(count, NODES_OF_UNIT);

@@ -9,6 +9,7 @@
 
 #include "model/base/file.h"
 #include "model/base/wide.h"
+#include "model/moe/arch_build.h"
 #include "model/moe/count.h"
 #include "model/moe/tensor.h"
 
@@ -167,7 +168,7 @@ static Digest hash_mlp(Digest hash, const MlpSpec *spec) {
 
 static Digest hash_class(Digest hash, const TensorClass *class) {
     hash = hash_string(hash_string(hash, class->pattern), class->type);
-    for (uint32_t i = 0; i < 4; i++) hash = hash_u64(hash, class->dims[i]);
+    for (uint32_t i = 0; i < TENSOR_DIMS_MAX; i++) hash = hash_u64(hash, class->dims[i]);
     const uint32_t words[] = {class->component,     class->shard,         class->element_bits,
                               class->dim_count,     class->axis,          class->unit,
                               class->fused_experts, class->segment_count, class->interleaved,
@@ -224,21 +225,28 @@ static bool fill_basics(const Reader *reader, Arch *arch, Err *err) {
     arch->layers = narrow(dims, DIM_LAYERS, &wide);
     arch->max_context = dim_get(dims, DIM_CONTEXT);
     arch->tied_embeddings = dim_get(dims, DIM_TIED) != 0;
+    if (dims->value[DIM_MTP_LAYERS] > 0)
+        arch->draft_table_copies = (uint32_t)dims->value[DIM_MTP_COPIES]; // a preset of the family
     arch->dtype = (NumFmt)dim_get(dims, DIM_DTYPE);
     return check_narrow(reader, wide, err);
 }
 
-static bool build(Reader *reader, const ArchInput *from, Arch *arch, Err *err) {
+bool arch_build(Reader *reader, const Family *family, Arch *arch, ArchProgress *progress,
+                Err *err) {
     LayerPattern pattern;
     Quant quant;
     TensorInput input = {.reader = reader, .pattern = &pattern, .quant = &quant};
-    if (!reader_open(reader, from, &arch->arena, err) || !reader_read_dims(reader, err) ||
-        !layer_pattern_read(reader, &pattern, err) || !quant_read(reader, &quant, err) ||
-        !reader_finish(reader, err) || !fill_basics(reader, arch, err) ||
-        !make_specs(&input, arch, err) || !tensor_expand(&input, arch, err) ||
-        !quant_check_used(&quant, reader, err))
+    *progress = ARCH_READ_NOTHING;
+    if (!reader_use_family(reader, family, err) || !reader_read_dims(reader, err)) return false;
+    *progress = ARCH_READ_DIMS;
+    if (!layer_pattern_read(reader, &pattern, err)) return false;
+    *progress = ARCH_READ_PATTERN;
+    if (!quant_read(reader, &quant, err) || !reader_finish(reader, err)) return false;
+    *progress = ARCH_READ_ALL;
+    if (!fill_basics(reader, arch, err) || !make_specs(&input, arch, err) ||
+        !tensor_expand(&input, arch, err) || !quant_check_used(&quant, reader, err))
         return false;
-    if (!count_totals(arch, err)) return err_prefix(err, "%s", from->name);
+    if (!count_totals(arch, err)) return err_prefix(err, "%s", reader->name);
     bool has_experts = arch->totals.component_B[COMPONENT_ROUTED] > 0;
     arch->dense_format = component_format(arch, COMPONENT_ATTENTION);
     arch->expert_format = component_format(arch, has_experts ? COMPONENT_ROUTED : COMPONENT_DENSE);
@@ -251,9 +259,17 @@ static bool build(Reader *reader, const ArchInput *from, Arch *arch, Err *err) {
 bool arch_parse(const ArchInput *input, Arch *out, Err *err) {
     Reader reader = {0};
     Arch arch = {0};
-    bool good = build(&reader, input, &arch, err);
+    const Family *family;
+    ArchProgress progress;
+    bool good =
+        reader_open(&reader, input, &arch.arena, err) && reader_name_family(&reader, &family, err);
+    if (good && family != NULL)
+        good = arch_build(&reader, family, &arch, &progress, err);
+    else if (good)
+        good = arch_build_by_fields(input, &reader, out, err);
+    bool is_mine = good && family != NULL;
     reader_close(&reader);
-    if (good)
+    if (is_mine)
         *out = arch;
     else
         arch_free(&arch);
@@ -301,9 +317,7 @@ static bool find_config(const char *name, Arena *arena, const char **path, Err *
 const char *arch_quant_path(const char *path, Arena *arena) {
     static const char config[] = "config.json", suffix[] = ".json",
                       other[] = "hf_quant_config.json";
-    const char *slash = strrchr(path, '/');
-    const char *file = slash == NULL ? path : slash + 1;
-    if (strcmp(file, config) == 0) return file_beside(path, other, arena);
+    if (strcmp(file_name(path), config) == 0) return file_beside(path, other, arena);
     size_t length = strlen(path), tail = sizeof suffix - 1;
     bool has_suffix = length > tail && strcmp(path + length - tail, suffix) == 0;
     return arena_printf(arena, "%.*s.%s", (int)(has_suffix ? length - tail : length), path, other);
@@ -341,6 +355,16 @@ bool arch_load(const char *name, const ArchAssumption *assumptions, uint32_t cou
     return good;
 }
 
+bool arch_load_assuming(const char *name, const char *assume, Arch *out, Err *err) {
+    Arena arena = {0};
+    ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
+    uint32_t count = 0;
+    bool good = assume == NULL || arch_split_assumptions(assume, &arena, assumptions, &count, err);
+    good = good && arch_load(name, assumptions, count, out, err);
+    arena_free(&arena);
+    return good;
+}
+
 static bool check_class(const Arch *arch, const TensorClass *class, Err *err) {
     Wide elements = 1;
     for (uint32_t i = 0; i < class->dim_count; i++) elements *= class->dims[i];
@@ -354,7 +378,7 @@ static bool check_class(const Arch *arch, const TensorClass *class, Err *err) {
     bool is_cut = tensor_cuts_rows(class->shard) || tensor_cuts_columns(class->shard);
     if (is_cut && (class->axis >= class->dim_count || class->dims[class->axis] % class->unit != 0))
         return err_set(err, "%s: its unit of %u does not divide it", class->pattern, class->unit);
-    if (class->fused_experts != 0 && class->dims[0] != class->fused_experts)
+    if (class->fused_experts != 0 && class->dims[0] % class->fused_experts != 0)
         return err_set(err, "%s: %u experts do not fit its shape", class->pattern,
                        class->fused_experts);
     uint64_t extent = 0;

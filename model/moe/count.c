@@ -16,13 +16,18 @@ static bool add_product(uint64_t *sum, uint64_t a, uint64_t b) {
     return wide_mul_u64(a, b, &product) && wide_add_u64(*sum, product, sum);
 }
 
-// How many tensors of this class one token meets: of routed experts, only the chosen ones.
-static uint64_t count_touched(const Arch *arch, const TensorClass *class) {
-    uint64_t count = count_tensors(arch, class);
-    if (class->component != COMPONENT_ROUTED || class->layer_kind == UINT32_MAX) return count;
-    const LayerKind *kind = &arch->kinds[class->layer_kind];
-    const MlpSpec *mlp = &arch->mlps[kind->mlp];
-    return class->per_layer == mlp->experts ? (uint64_t)kind->count * mlp->top_k : count;
+// Adds what one token meets of this class: of routed experts, only the chosen ones.
+static bool add_touched(const Arch *arch, const TensorClass *class, uint64_t *sum) {
+    uint64_t count = count_tensors(arch, class), each = class->parameters;
+    if (class->component == COMPONENT_ROUTED && class->layer_kind != UINT32_MAX) {
+        const LayerKind *kind = &arch->kinds[class->layer_kind];
+        const MlpSpec *mlp = &arch->mlps[kind->mlp];
+        if (class->fused_experts > 0)
+            each = each / class->fused_experts * mlp->top_k; // at most `each`
+        else if (class->per_layer == mlp->experts)
+            count = (uint64_t)kind->count * mlp->top_k;
+    }
+    return add_product(sum, count, each);
 }
 
 static bool add_parameters(const Arch *arch, const TensorClass *class, ArchTotals *totals) {
@@ -35,7 +40,7 @@ static bool add_parameters(const Arch *arch, const TensorClass *class, ArchTotal
         return add_product(&totals->mtp_on_disk, count, each) &&
                (is_draft_table || add_product(&totals->mtp_parameters, count, each));
     return add_product(&totals->parameters, count, each) &&
-           add_product(&totals->active_all, count_touched(arch, class), each);
+           add_touched(arch, class, &totals->active_all);
 }
 
 static bool add_class(const Arch *arch, const TensorClass *class, ArchTotals *totals) {

@@ -74,7 +74,7 @@ static bool multiply(const DimSet *dims, const Dim *factors, uint32_t count, uin
 }
 
 bool dim_product(const DimSet *dims, const Dim *factors, uint64_t k, uint64_t *out, Err *err) {
-    return multiply(dims, factors, 4, k, out, err);
+    return multiply(dims, factors, DIM_FACTORS_MAX, k, out, err);
 }
 
 static bool add(const DimSet *dims, const DimRule *rule, uint64_t *out, Err *err) {

@@ -74,7 +74,9 @@ typedef struct DimCheck {
 bool dim_check(const DimSet *dims, const DimCheck *checks, uint32_t count, uint32_t *failed,
                Err *err);
 
-// The product of k and up to four dimensions (NONE ends the list); overflow names them.
+// The product of k and the dimensions of a list of DIM_FACTORS_MAX (NONE ends it earlier); overflow
+// names them.
+#define DIM_FACTORS_MAX 5
 bool dim_product(const DimSet *dims, const Dim *factors, uint64_t k, uint64_t *out, Err *err);
 
 #endif

@@ -4,6 +4,9 @@
 #ifndef MODEL_MOE_DIM_LIST_H
 #define MODEL_MOE_DIM_LIST_H
 
+#include "model/moe/dim_list_open.h"
+#include "model/moe/dim_list_vision.h"
+
 // name, text in messages (the usual name of the field, or what it is)
 #define DIM_LIST(X)                                                                                \
     X(NONE, "nothing")                                                                             \
@@ -44,17 +47,6 @@
     X(MTP_LAYERS, "num_nextn_predict_layers")                                                      \
     X(MTP_TABLES, "copies of the tables in the mtp layers")                                        \
     X(ATTN_RES, "attn_res_block_size")                                                             \
-    X(VT_LAYERS, "vision_config.vt_num_hidden_layers")                                             \
-    X(VT_HIDDEN, "vision_config.vt_hidden_size")                                                   \
-    X(VT_WIDTH, "vision_config.vt_intermediate_size")                                              \
-    X(VT_QKV, "vision_config.qkv_hidden_size")                                                     \
-    X(VT_PATCH, "vision_config.patch_size")                                                        \
-    X(VT_COLORS, "colours of a pixel")                                                             \
-    X(VT_ROWS, "vision_config.init_pos_emb_height")                                                \
-    X(VT_COLUMNS, "vision_config.init_pos_emb_width")                                              \
-    X(VT_MERGE_ROWS, "vision_config.merge_kernel_size[0]")                                         \
-    X(VT_MERGE_COLUMNS, "vision_config.merge_kernel_size[1]")                                      \
-    X(VT_OUT, "vision_config.text_hidden_size")                                                    \
     X(HEAD_DEFAULT, "hidden_size / num_attention_heads")                                           \
     X(Q_WIDTH, "query width")                                                                      \
     X(KV_WIDTH, "key and value width")                                                             \
@@ -81,7 +73,66 @@
     X(REACHABLE, "experts of the chosen groups")                                                   \
     X(EXPERT_IN, "width that experts see")                                                         \
     X(TWO_HIDDEN, "twice hidden_size")                                                             \
-    X(VT_QKV_ROWS, "vision query, key and value width")                                            \
-    X(VT_MERGED, "merged patch width")
+    X(WINDOW, "sliding_window")                                                                    \
+    X(INDEX_HEADS, "index_n_heads")                                                                \
+    X(INDEX_DIM, "index_head_dim")                                                                 \
+    X(INDEX_TOP_K, "index_topk")                                                                   \
+    X(SWA_HEADS, "heads of sliding layers")                                                        \
+    X(SWA_KV_HEADS, "key and value heads of sliding layers")                                       \
+    X(SWA_HEAD_DIM, "head width of sliding layers")                                                \
+    X(SWA_V_DIM, "value head width of sliding layers")                                             \
+    X(LIN_KEY_HEADS, "linear_num_key_heads")                                                       \
+    X(LIN_VALUE_HEADS, "linear_num_value_heads")                                                   \
+    X(LIN_KEY_DIM, "linear_key_head_dim")                                                          \
+    X(LIN_VALUE_DIM, "linear_value_head_dim")                                                      \
+    X(LIN_CONV, "linear_conv_kernel_dim")                                                          \
+    X(SEPARATE, "expert_layout")                                                                   \
+    X(ZERO_EXPERTS, "zero_expert_num")                                                             \
+    X(SHARED_WIDTH_2, "width of the shared part")                                                  \
+    X(O_GROUPS, "o_groups")                                                                        \
+    X(O_LORA, "o_lora_rank")                                                                       \
+    X(HASH_LAYERS, "num_hash_layers")                                                              \
+    X(STREAMS, "hc_mult")                                                                          \
+    X(RATIO_SMALL, "compression ratio")                                                            \
+    X(RATIO_LARGE, "compression ratio")                                                            \
+    X(SHARE_Q, "share_q_dim")                                                                      \
+    X(MTP_COPIES, "copies of the tables beside the mtp layers")                                    \
+    X(MTP_UNSTORED, "mtp layers that checkpoints lack")                                            \
+    X(INDEX_WIDTH, "indexer width")                                                                \
+    X(INDEX_PACKED_B, "bytes of a packed index key")                                               \
+    X(INDEX_PAIR, "indexer compressor width")                                                      \
+    X(Q_GATED, "query and gate width")                                                             \
+    X(SWA_Q_WIDTH, "query width of sliding layers")                                                \
+    X(SWA_KV_WIDTH, "key width of sliding layers")                                                 \
+    X(SWA_V_WIDTH, "value width of sliding layers")                                                \
+    X(SWA_OUT, "output width of sliding layers")                                                   \
+    X(SWA_CACHE, "cache elements of sliding layers")                                               \
+    X(V_WIDTH, "value width")                                                                      \
+    X(OUT_WIDTH, "attention output width")                                                         \
+    X(LIN_K, "linear key width")                                                                   \
+    X(LIN_V, "linear value width")                                                                 \
+    X(LIN_QKV, "linear query, key and value width")                                                \
+    X(LIN_QKVZ, "linear projection width")                                                         \
+    X(LIN_BA, "linear gate width")                                                                 \
+    X(LIN_GROUP, "projection of a key head")                                                       \
+    X(LIN_GROUP_BA, "gates of a key head")                                                         \
+    X(LIN_SHARE, "value heads of a key head")                                                      \
+    X(LIN_SHARE_V, "value width of a key head")                                                    \
+    X(LIN_TAIL, "tokens kept for the convolution")                                                 \
+    X(LIN_MATRIX_B, "bytes of the recurrent state")                                                \
+    X(LIN_TAIL_B, "bytes of the convolution state")                                                \
+    X(LIN_STATE_B, "bytes of state")                                                               \
+    X(FUSED_WIDTH, "gate and up width")                                                            \
+    X(ROUTER_ROWS, "experts that the router knows")                                                \
+    X(TWO, "two")                                                                                  \
+    X(THREE, "three")                                                                              \
+    X(STREAM_WIDTH, "width of all streams")                                                        \
+    X(STREAM_PLUS, "streams and two")                                                              \
+    X(STREAM_MIX, "mixing weights")                                                                \
+    X(O_GROUP_IN, "inputs of an output group")                                                     \
+    X(O_GROUP_OUT, "outputs of all groups")                                                        \
+    X(ENTRY_PAIR, "compressor width")                                                              \
+    DIM_LIST_OPEN(X)                                                                               \
+    DIM_LIST_VISION(X)
 
 #endif

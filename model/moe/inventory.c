@@ -21,23 +21,35 @@ static char *put_number(char *at, const char *end, uint32_t number) {
     return at;
 }
 
-void inventory_name(const TensorClass *class, uint32_t layer, uint32_t member,
-                    char name[INVENTORY_NAME_MAX]) {
-    char *at = name;
-    const char *end = name + INVENTORY_NAME_MAX - 1;
-    for (const char *from = class->pattern; *from != '\0' && at < end;) {
-        bool is_mark = from[0] == '{' && from[1] != '\0' && from[2] == '}';
-        if (is_mark)
-            at = put_number(at, end, from[1] == 'L' ? layer : member);
-        else
-            *at++ = *from;
-        from += is_mark ? 3 : 1;
-    }
-    *at = '\0';
+static bool is_mark(const char *at) {
+    return at[0] == '{' && at[1] != '\0' && at[2] == '}';
 }
 
-static bool has_member(const TensorClass *class) {
-    return strstr(class->pattern, "{E}") != NULL || strstr(class->pattern, "{B}") != NULL;
+// The pattern from `from` up to `until` with numbers for its marks; returns where it ends.
+static char *put_pattern(const char *from, const char *until, uint32_t layer, uint32_t member,
+                         char *at, const char *end) {
+    while (from < until && at < end) {
+        if (is_mark(from)) {
+            at = put_number(at, end, from[1] == 'L' ? layer : member);
+            from += 3;
+        } else {
+            *at++ = *from++;
+        }
+    }
+    return at;
+}
+
+void inventory_name(const TensorClass *class, uint32_t layer, uint32_t member,
+                    char name[INVENTORY_NAME_MAX]) {
+    const char *pattern = class->pattern;
+    *put_pattern(pattern, pattern + strlen(pattern), layer, member, name,
+                 name + INVENTORY_NAME_MAX - 1) = '\0';
+}
+
+// Where the pattern has the number of an expert or of a block; its end when it has none.
+static const char *member_mark(const char *pattern) {
+    while (*pattern != '\0' && !(is_mark(pattern) && pattern[1] != 'L')) pattern++;
+    return pattern;
 }
 
 static uint32_t first_of_layers(const Arch *arch) {
@@ -75,16 +87,27 @@ static void enter_stage(Inventory *at, Stage stage) {
     at->layer = at->member = 0;
 }
 
+// All members of a class share what comes before their number.
+static void begin_class(Inventory *at, const TensorClass *class) {
+    at->rest = member_mark(class->pattern);
+    const char *end = put_pattern(class->pattern, at->rest, at->layer, 0, at->stem,
+                                  at->stem + INVENTORY_NAME_MAX - 1);
+    at->stem_length = (uint32_t)(end - at->stem);
+}
+
 bool inventory_next(Inventory *at, InventoryTensor *out) {
-    while (!seek(at)) {
+    while (at->member == 0 && !seek(at)) {
         if (at->stage == STAGE_END) return false;
         enter_stage(at, at->stage + 1);
     }
     const TensorClass *class = &at->arch->tensors[at->class];
+    if (at->member == 0) begin_class(at, class);
     out->class = class;
     out->layer = at->stage == STAGE_LAYERS ? at->layer : INVENTORY_NONE;
-    out->member = has_member(class) ? at->member : INVENTORY_NONE;
-    inventory_name(class, at->layer, at->member, out->name);
+    out->member = *at->rest != '\0' ? at->member : INVENTORY_NONE;
+    memcpy(out->name, at->stem, at->stem_length);
+    *put_pattern(at->rest, at->rest + strlen(at->rest), at->layer, at->member,
+                 out->name + at->stem_length, out->name + INVENTORY_NAME_MAX - 1) = '\0';
     if (++at->member == class->per_layer) {
         at->member = 0;
         at->class ++;

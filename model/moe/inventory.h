@@ -24,6 +24,10 @@ typedef struct InventoryTensor {
 typedef struct Inventory {
     const Arch *arch; // borrowed
     uint32_t stage, layer, class, member;
+    // The name up to the number of the member, and what the pattern has after it.
+    char stem[INVENTORY_NAME_MAX];
+    uint32_t stem_length;
+    const char *rest;
 } Inventory;
 
 // False after the last.

@@ -4,6 +4,7 @@
 // block.
 #include "model/moe/layer_pattern.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define UNSET UINT8_MAX
@@ -27,9 +28,10 @@ static bool assign(const Reader *reader, const PatternRule *rule, uint8_t *kinds
 static bool apply_arithmetic(const Reader *reader, const PatternRule *rule, uint8_t *kinds,
                              uint32_t layers, Err *err) {
     uint64_t value = rule->dim == DIM_NONE ? 0 : dim_get(&reader->dims, rule->dim);
+    uint64_t offset = rule->offset == DIM_NONE ? 0 : dim_get(&reader->dims, rule->offset);
     for (uint32_t layer = 0; layer < layers; layer++) {
         uint64_t at = (uint64_t)layer + rule->base;
-        bool multiple = value != 0 && at % value == 0;
+        bool multiple = value != 0 && at >= offset && (at - offset) % value == 0;
         bool picked = rule->kind == PATTERN_ALL || (rule->kind == PATTERN_BELOW && at < value) ||
                       (rule->kind == PATTERN_PERIOD && multiple) ||
                       (rule->kind == PATTERN_OFF_PERIOD && value != 0 && !multiple);
@@ -38,8 +40,30 @@ static bool apply_arithmetic(const Reader *reader, const PatternRule *rule, uint
     return true;
 }
 
+// "4,5,6": layer numbers as text.
+static bool apply_numbers(const Reader *reader, const PatternRule *rule, JsonNode node,
+                          uint8_t *kinds, uint32_t layers, Err *err) {
+    const char *rest;
+    if (!json_as_string(node, &rest, err)) return false;
+    while (*rest != '\0') {
+        char word[24];
+        uint64_t number;
+        size_t length = strcspn(rest, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1),
+                 rest);
+        if (!text_parse_u64(word, &number) || number < rule->base || number - rule->base >= layers)
+            return json_error(node, err, "expected layer numbers with commas, %u to %u, found %s",
+                              rule->base, layers - 1 + rule->base, word);
+        if (!assign(reader, rule, kinds, (uint32_t)number - rule->base, node, err)) return false;
+        rest += length + (rest[length] == ',');
+    }
+    return true;
+}
+
 static bool apply_list(const Reader *reader, const PatternRule *rule, JsonNode list, uint8_t *kinds,
                        uint32_t layers, Err *err) {
+    if (json_kind(list) == JSON_STRING)
+        return apply_numbers(reader, rule, list, kinds, layers, err);
     if (json_kind(list) != JSON_ARRAY)
         return json_error(list, err, "expected an array of layer numbers");
     for (uint32_t i = 0; i < json_count(list); i++) {
@@ -99,6 +123,7 @@ static bool apply_letters(const Reader *reader, const PatternRule *rule, JsonNod
 // An OVERRIDE rule may lack its field; an EXCLUSIVE one needs it.
 static bool apply(const Reader *reader, const PatternRule *rule, uint8_t *kinds, uint32_t layers,
                   Err *err) {
+    if (!dim_holds(&reader->dims, rule->when, rule->unless)) return true;
     JsonNode node = rule->path == NULL ? (JsonNode){0} : reader_find(reader, rule->path);
     if (rule->path != NULL && json_is_absent(node))
         return rule->mode == PATTERN_OVERRIDE ||

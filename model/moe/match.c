@@ -107,7 +107,7 @@ static bool compile_expression(const char *pattern, Arena *arena, Match *match, 
     const char *at = pattern + (pattern[0] == '^');
     while (*at != '\0') {
         if (strcmp(at, "$") == 0) {
-            match->to_end = true;
+            match->end = MATCH_AT_END;
             return true;
         }
         MatchItem *item = &match->items[match->count++];
@@ -118,7 +118,7 @@ static bool compile_expression(const char *pattern, Arena *arena, Match *match, 
 }
 
 static void compile_glob(const char *pattern, Match *match) {
-    match->to_end = true;
+    match->end = MATCH_AT_DOT;
     for (const char *p = pattern; *p != '\0'; p++) {
         MatchItem *item = &match->items[match->count++];
         if (*p == '*') {
@@ -191,7 +191,8 @@ bool match_test(const Match *match, const char *name) {
     for (uint32_t i = 0; i < match->count; i++)
         if (!step(&match->items[i], name, length, &ends[i % 2], &ends[(i + 1) % 2])) return false;
     const Ends *last = &ends[match->count % 2];
-    for (size_t at = match->to_end ? length : 0; at <= length; at++)
-        if (last->at[at]) return true;
+    if (last->at[length]) return true;
+    for (size_t at = 0; match->end != MATCH_AT_END && at < length; at++)
+        if (last->at[at] && (match->end == MATCH_ANYWHERE || name[at] == '.')) return true;
     return false;
 }

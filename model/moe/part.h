@@ -8,8 +8,10 @@
 #include "model/moe/arch.h"
 #include "model/moe/dim.h"
 
-// COUNT is a whole number of at least `min`; FLAG is true or false; CHOICE is one of `choices`.
-typedef enum FieldKind { FIELD_COUNT, FIELD_FLAG, FIELD_CHOICE } FieldKind;
+// COUNT is a whole number of at least `min`, or an array of one number for each layer, all equal;
+// FLAG is true or false; CHOICE is one of `choices`; LENGTH is the number of elements of an array
+// or of letters of a string, which is read by a rule of the layer pattern too.
+typedef enum FieldKind { FIELD_COUNT, FIELD_FLAG, FIELD_CHOICE, FIELD_LENGTH } FieldKind;
 
 // REQUIRED fields must be there. OPTIONAL ones become `fallback_dim` or else `fallback` when absent
 // or null; ASSUMED ones too, with a note to the user.
@@ -26,6 +28,7 @@ typedef struct FieldRow {
     uint64_t min, max;   // max 0: FIELD_MAX
     uint64_t fallback;
     Dim fallback_dim;
+    const char *length_of; // when absent: the length of the array or string at one of these paths
 } FieldRow;
 
 #define FIELD_MAX (UINT64_C(1) << 31)
@@ -45,11 +48,13 @@ typedef struct TensorRow {
     const char *name; // after the prefix of the layer or the model
     Component component;
     ShardRule shard;
-    Dim unit; // NONE: 1
+    TensorUse use; // of attention
+    Dim unit;      // NONE: 1
     TensorStore store;
     Dim dims[TENSOR_DIMS_MAX]; // as stored without quantisation; outputs before inputs
     bool inputs_first;         // the last two are inputs and outputs, transposed
     bool fused;                // dims[0] is the experts of the layer
+    Dim stacked; // experts that lie below each other in dims[0], as many rows each; NONE: none
     // Extents of fused parts along the axis that the rule cuts, and how many elements of each stay
     // together; NONE ends the list. Parts from `kv_from` on (0: none) are cut as keys and values.
     struct {
@@ -60,6 +65,7 @@ typedef struct TensorRow {
     Dim when, unless; // dim_holds
     Dim repeat;       // how many in one layer or in the model; NONE: 1
     Dim logical;      // logical weights, where more is stored (padding)
+    bool is_buffer;   // stored, but no weights: a table of numbers
 } TensorRow;
 
 typedef struct AttentionDims {
@@ -76,20 +82,25 @@ typedef struct MlpDims {
 } MlpDims;
 
 // ATTENTION and MLP parts belong to the layers that the pattern gives them; EVERY_LAYER to all; MTP
-// to each draft layer; MODEL rows exist once (times `repeat`); BESIDE rows too, outside the text
-// model: its prefix is not put before their names.
+// to each draft layer; MTP_ONCE rows exist once where there is a draft layer, under the family's
+// mtp_root; MODEL rows exist once (times `repeat`); BESIDE rows too, outside the text model: its
+// prefix is not put before their names.
 typedef enum PartScope {
     PART_MODEL,
     PART_BESIDE,
     PART_ATTENTION,
     PART_MLP,
     PART_EVERY_LAYER,
-    PART_MTP
+    PART_MTP,
+    PART_MTP_ONCE
 } PartScope;
 
 typedef struct Part {
     PartScope scope;
     const char *name;
+    // A part whose tensors a layer of this part has too; it is in the family's list itself, and has
+    // no base.
+    const struct Part *base;
     const FieldRow *fields;
     uint32_t field_count;
     const DimRule *rules;

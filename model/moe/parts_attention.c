@@ -210,6 +210,79 @@ const Part parts_attention_mla = {
                   .kv_packed_B = DIM_MLA_PACKED_B},
 };
 
+// DeepSeek sparse attention: MLA over the tokens that an indexer picks. Its key is cached too, in
+// FP8 caches as 128 bytes and one F32 scale. Source: DeepSeek-V3.2, section 2, and its tensors.
+static const FieldRow dsa_fields[] = {
+    {.dim = DIM_INDEX_HEADS, .paths = "index_n_heads", .min = 1},
+    {.dim = DIM_INDEX_DIM, .paths = "index_head_dim", .min = 1},
+    {.dim = DIM_INDEX_TOP_K, .paths = "index_topk", .min = 1},
+};
+static const DimRule dsa_rules[] = {
+    {DIM_INDEX_WIDTH, DIM_PRODUCT, DIM_INDEX_HEADS, DIM_INDEX_DIM, DIM_NONE, 0},
+    {DIM_TWO, DIM_SUM, DIM_ONE, DIM_ONE, DIM_NONE, 0},
+    {DIM_INDEX_PACKED_B, DIM_SUM, DIM_INDEX_DIM, DIM_TWO, DIM_TWO, 0},
+};
+static const DimCheck dsa_checks[] = {{DIM_Q_LORA, DIM_NOT_ZERO, DIM_NONE}};
+static const InertKey dsa_inert[] = {
+    {"indexer_rope_interleave", NULL},
+    {"layer_types", NULL}, // this attention in all layers
+    {"qk_head_dim", NULL}, // the two widths that make it are read
+    {"index_share_for_mtp_iteration", NULL},
+    {"index_skip_topk_offset", NULL}, // these three are spelt out in indexer_types
+    {"index_topk_freq", NULL},
+    {"index_topk_pattern", NULL},
+    {"moe_router_dtype", NULL},
+};
+
+#define INDEXER WHOLE, .use = TENSOR_INDEX
+static const TensorRow dsa_tensors[] = {
+    {.name = "self_attn.indexer.wq_b.weight", INDEXER, .dims = {DIM_INDEX_WIDTH, DIM_Q_LORA}},
+    {.name = "self_attn.indexer.wk.weight", INDEXER, .dims = {DIM_INDEX_DIM, DIM_HIDDEN}},
+    {.name = "self_attn.indexer.k_norm.weight",
+     INDEXER,
+     .store = STORE_PLAIN,
+     .dims = {DIM_INDEX_DIM}},
+    {.name = "self_attn.indexer.k_norm.bias",
+     INDEXER,
+     .store = STORE_PLAIN,
+     .dims = {DIM_INDEX_DIM}},
+    {.name = "self_attn.indexer.weights_proj.weight",
+     INDEXER,
+     .store = STORE_PLAIN,
+     .dims = {DIM_INDEX_HEADS, DIM_HIDDEN}},
+};
+
+#define MLA_WITH_INDEX                                                                             \
+    .kind = ATTENTION_MLA, .heads = DIM_HEADS, .kv_heads = DIM_HEADS, .head_dim = DIM_QK_DIM,      \
+    .value_dim = DIM_V_DIM, .q_lora = DIM_Q_LORA, .kv_lora = DIM_KV_LORA, .rope = DIM_ROPE,        \
+    .output_gate = DIM_MLA_GATE, .kv_elements = DIM_MLA_LATENT, .kv_packed_B = DIM_MLA_PACKED_B,   \
+    .index_top_k = DIM_INDEX_TOP_K
+
+const Part parts_attention_dsa = {
+    .scope = PART_ATTENTION,
+    .name = "dsa",
+    .base = &parts_attention_mla,
+    .fields = dsa_fields,
+    .field_count = COUNT(dsa_fields),
+    .rules = dsa_rules,
+    .rule_count = COUNT(dsa_rules),
+    .checks = dsa_checks,
+    .check_count = COUNT(dsa_checks),
+    .inert = dsa_inert,
+    .inert_count = COUNT(dsa_inert),
+    .tensors = dsa_tensors,
+    .tensor_count = COUNT(dsa_tensors),
+    .attention = {MLA_WITH_INDEX, .index_heads = DIM_INDEX_HEADS, .index_dim = DIM_INDEX_DIM,
+                  .index_elements = DIM_INDEX_DIM, .index_packed_B = DIM_INDEX_PACKED_B},
+};
+
+const Part parts_attention_dsa_shared = {
+    .scope = PART_ATTENTION,
+    .name = "dsa with shared picks",
+    .base = &parts_attention_mla,
+    .attention = {MLA_WITH_INDEX},
+};
+
 // State per sequence and layer: one head_dim x head_dim matrix per head in F32, and the last
 // (kernel - 1) inputs of the three convolutions in BF16.
 static const FieldRow kda_fields[] = {
@@ -248,6 +321,7 @@ static const TensorRow kda_tensors[] = {
     {.name = "self_attn.b_proj.weight",
      .component = COMPONENT_ATTENTION,
      .shard = SHARD_COLUMN,
+     .use = TENSOR_GATE,
      .dims = {DIM_KDA_HEADS, DIM_HIDDEN}},
     // Stored padded beyond the heads in Kimi-K3, so that it has no even cut by heads: whole
     // everywhere.
@@ -267,6 +341,7 @@ static const TensorRow kda_tensors[] = {
      .unless = DIM_KDA_FULL_GATE},
     {.name = "self_attn.g_b_proj.weight",
      HEADED,
+     .use = TENSOR_GATE_UP,
      .dims = {DIM_KDA_WIDTH, DIM_KDA_DIM},
      .unless = DIM_KDA_FULL_GATE},
     {.name = "self_attn.o_norm.weight", WHOLE, .store = STORE_F32, .dims = {DIM_KDA_DIM}},

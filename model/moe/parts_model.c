@@ -7,24 +7,11 @@
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
-#define LAYERS_MAX  10000 // about 80 times the deepest model released
-#define CONTEXT_MAX (UINT64_C(1) << 40)
+#define LAYERS_MAX 10000 // about 80 times the deepest model released
 
 static const FieldRow table_fields[] = {
-    {.dim = DIM_LAYERS, .paths = "num_hidden_layers", .min = 1, .max = LAYERS_MAX},
-    {.dim = DIM_HIDDEN, .paths = "hidden_size", .min = 1},
-    {.dim = DIM_VOCAB, .paths = "vocab_size", .min = 1},
-    {.dim = DIM_CONTEXT,
-     .paths = "max_position_embeddings|model_max_length",
-     .min = 1,
-     .max = CONTEXT_MAX},
-    {.dim = DIM_DTYPE,
-     .paths = "torch_dtype|dtype",
-     .need = FIELD_ASSUMED,
-     .kind = FIELD_CHOICE,
-     .choices = "bfloat16=2|float16=1|float32=0", // positions in NumFmt, checked below
-     .fallback = NUMFMT_BF16},
-    {.dim = DIM_TIED, .paths = "tie_word_embeddings", .need = FIELD_OPTIONAL, .kind = FIELD_FLAG},
+    {.dim = DIM_LAYERS, .paths = "num_hidden_layers|num_layers", .min = 1, .max = LAYERS_MAX},
+    PARTS_MODEL_FIELDS,
 };
 _Static_assert(NUMFMT_F32 == 0 && NUMFMT_F16 == 1 && NUMFMT_BF16 == 2, "choices of torch_dtype");
 
@@ -45,6 +32,13 @@ static const TensorRow table_tensors[] = {
      .store = STORE_PLAIN,
      .dims = {DIM_VOCAB, DIM_HIDDEN},
      .unless = DIM_TIED},
+};
+
+const Part parts_model_fields = {
+    .scope = PART_MODEL,
+    .name = "model",
+    .fields = table_fields,
+    .field_count = COUNT(table_fields),
 };
 
 const Part parts_model_tables = {
@@ -286,6 +280,8 @@ const Part parts_model_vision_k3 = {
 };
 
 const InertKey parts_model_inert[] = {
+    {"_attn_implementation", NULL},
+    {"_attn_implementation_autoset", NULL},
     {"_name_or_path", NULL},
     {"activation_situ_beta", NULL},
     {"activation_situ_linear_beta", NULL},

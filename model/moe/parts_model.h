@@ -4,6 +4,27 @@
 
 #include "model/moe/part.h"
 
+// The fields of all models but for the number of layers, as rows of a part.
+#define PARTS_MODEL_CONTEXT_MAX (UINT64_C(1) << 40)
+#define PARTS_MODEL_FIELDS                                                                         \
+    {.dim = DIM_HIDDEN, .paths = "hidden_size|d_model", .min = 1},                                 \
+        {.dim = DIM_VOCAB, .paths = "vocab_size", .min = 1},                                       \
+        {.dim = DIM_CONTEXT,                                                                       \
+         .paths = "max_position_embeddings|model_max_length|max_seq_len",                          \
+         .min = 1,                                                                                 \
+         .max = PARTS_MODEL_CONTEXT_MAX},                                                          \
+        {.dim = DIM_DTYPE,                                                                         \
+         .paths = "torch_dtype|dtype",                                                             \
+         .need = FIELD_ASSUMED,                                                                    \
+         .kind = FIELD_CHOICE,                                                                     \
+         .choices = "bfloat16=2|float16=1|float32=0", /* positions in NumFmt */                    \
+         .fallback = NUMFMT_BF16},                                                                 \
+    {                                                                                              \
+        .dim = DIM_TIED, .paths = "tie_word_embeddings", .need = FIELD_OPTIONAL,                   \
+        .kind = FIELD_FLAG                                                                         \
+    }
+
+extern const Part parts_model_fields;       // fields of all models, without tensors
 extern const Part parts_model_tables;       // vocabulary, final norm, head; fields of all models
 extern const Part parts_model_norms;        // two norms in each layer
 extern const Part parts_model_attn_res;     // weighted residuals of Kimi-K3, in each layer

@@ -97,46 +97,24 @@ static bool check_assumptions_used(const Reader *reader, Err *err) {
 
 // Opening.
 
-static bool refuse_model_type(const Reader *reader, const char *type, Err *err) {
-    Text list = {0};
-    char quote[TEXT_QUOTE_MAX];
-    family_list(&list);
-    json_error(json_find(reader->root, "model_type"), err, "unknown architecture %s, known: %s",
-               text_quote(type, quote), text_string(&list));
-    text_free(&list);
-    return false;
-}
-
-static bool choose_family(Reader *reader, Err *err) {
-    const char *type;
-    const ArchAssumption *assumed = find_assumption(reader, "model_type");
-    JsonNode node = json_find(reader->root, "model_type");
-    if (assumed != NULL) {
-        type = assumed->value;
-        reader_note(reader, "model_type: taken as %s (--assume)", type);
-    } else if (json_is_absent(node)) {
-        return json_error(reader->root, err,
-                          "missing \"model_type\"; name one with --assume model_type=NAME");
-    } else if (!json_as_string(node, &type, err)) {
-        return false;
+// Python writes Infinity and NaN into what it calls JSON; they only stand in fields that do not
+// change cost. Same length, so that places in messages stay true.
+static const char *without_infinities(const ArchInput *input, Arena *arena) {
+    static const struct {
+        const char *word, *instead;
+    } words[] = {{"-Infinity", "    -1e18"}, {"Infinity", "    1e18"}, {"NaN", "  0"}};
+    char *out = arena_copy(arena, input->bytes, input->count, 1);
+    bool in_string = false;
+    for (size_t i = 0; i < input->count; i++) {
+        if (out[i] == '"') in_string = !in_string;
+        if (in_string && out[i] == '\\') i++;
+        for (size_t w = 0; !in_string && w < sizeof words / sizeof *words; w++) {
+            size_t length = strlen(words[w].word);
+            if (input->count - i < length || memcmp(out + i, words[w].word, length) != 0) continue;
+            memcpy(out + i, words[w].instead, length);
+        }
     }
-    reader->family = family_find(type);
-    return reader->family != NULL || refuse_model_type(reader, type, err);
-}
-
-static bool find_text(Reader *reader, Err *err) {
-    const Family *family = reader->family;
-    reader->text = reader->root;
-    if (family->text_path == NULL) return true;
-    JsonNode text;
-    if (!json_object(reader->root, family->text_path, &text, err)) return false;
-    reader->text = text;
-    const char *type;
-    if (!json_string(text, "model_type", &type, err)) return false;
-    if (family_word_in(type, family->text_types)) return true;
-    char quote[TEXT_QUOTE_MAX];
-    return json_error(json_find(text, "model_type"), err, "expected %s, found %s",
-                      family->text_types, text_quote(type, quote));
+    return out;
 }
 
 bool reader_open(Reader *reader, const ArchInput *input, Arena *arena, Err *err) {
@@ -145,7 +123,8 @@ bool reader_open(Reader *reader, const ArchInput *input, Arena *arena, Err *err)
                        .assumptions = input->assumptions,
                        .assumption_count = input->assumption_count};
     reader->assumption_used = arena_alloc(arena, input->assumption_count, sizeof(bool));
-    if (!json_parse(input->name, input->bytes, input->count, &reader->doc, err)) return false;
+    const char *bytes = without_infinities(input, arena);
+    if (!json_parse(input->name, bytes, input->count, &reader->doc, err)) return false;
     if (input->quant_bytes != NULL) {
         if (!json_parse(input->quant_name, input->quant_bytes, input->quant_count,
                         &reader->quant_doc, err))
@@ -154,9 +133,70 @@ bool reader_open(Reader *reader, const ArchInput *input, Arena *arena, Err *err)
     }
     reader->root = json_root(&reader->doc);
     reader->text = reader->root;
-    if (json_kind(reader->root) != JSON_OBJECT)
-        return json_error(reader->root, err, "expected an object, the config of a model");
-    return choose_family(reader, err) && find_text(reader, err);
+    return json_kind(reader->root) == JSON_OBJECT ||
+           json_error(reader->root, err, "expected an object, the config of a model");
+}
+
+bool reader_name_family(Reader *reader, const Family **out, Err *err) {
+    const char *type = NULL;
+    const ArchAssumption *assumed = find_assumption(reader, "model_type");
+    JsonNode node = json_find(reader->root, "model_type");
+    char quote[TEXT_QUOTE_MAX];
+    *out = NULL;
+    if (assumed != NULL) {
+        *out = family_find(assumed->value);
+        reader_note(reader, "model_type: taken as %s (--assume)", assumed->value);
+        return *out != NULL || err_set(err, "--assume model_type=%s: no such family",
+                                       text_quote(assumed->value, quote));
+    }
+    if (json_is_absent(node) || json_kind(node) == JSON_NULL) return true;
+    if (!json_as_string(node, &type, err)) return false;
+    *out = family_find(type);
+    return true;
+}
+
+// Objects that a multimodal wrapper keeps its text model in.
+static JsonNode find_text(const Reader *reader, const Family *family) {
+    static const char *const wrappers[] = {"text_config", "llm_config", "language_config"};
+    if (family->text_path != NULL) return find_below(reader->root, family->text_path);
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+        JsonNode node = json_find(reader->root, wrappers[i]);
+        if (json_kind(node) == JSON_OBJECT) return node;
+    }
+    return reader->root;
+}
+
+// Notes the parts of the model that its family does not count.
+static void note_not_counted(Reader *reader) {
+    char key[PATH_MAX_B];
+    const char *rest = reader->family->not_counted;
+    while (rest != NULL && next_path(&rest, key)) {
+        JsonNode node = find_below(reader->root, key);
+        if (json_is_absent(node)) node = find_below(reader->text, key);
+        if (json_is_absent(node)) continue;
+        json_ignore(reader->root, key);
+        json_ignore(reader->text, key);
+        reader_note(reader, "%s: its tensors are not counted", key);
+    }
+}
+
+bool reader_use_family(Reader *reader, const Family *family, Err *err) {
+    reader->family = family;
+    reader->text = find_text(reader, family);
+    if (json_is_absent(reader->text))
+        return json_error(reader->root, err, "missing \"%s\"", family->text_path);
+    if (json_kind(reader->text) != JSON_OBJECT)
+        return json_error(reader->text, err, "expected an object");
+    json_ignore(reader->text, "model_type");
+    json_ignore(reader->root, "model_type");
+    note_not_counted(reader);
+    if (family->text_types == NULL) return true;
+    const char *type;
+    if (!json_string(reader->text, "model_type", &type, err)) return false;
+    if (family_word_in(type, family->text_types)) return true;
+    char quote[TEXT_QUOTE_MAX];
+    return json_error(json_find(reader->text, "model_type"), err, "expected %s, found %s",
+                      family->text_types, text_quote(type, quote));
 }
 
 void reader_close(Reader *reader) {
@@ -218,6 +258,7 @@ static bool parse_word(const FieldRow *row, const char *word, uint64_t *out, Err
     case FIELD_COUNT:
         if (text_parse_u64(word, out)) return in_range(row, *out, err);
         return err_set(err, "expected a whole number, found %s", text_quote(word, quote));
+    case FIELD_LENGTH: return err_set(err, "a number cannot stand for a list of layers");
     case FIELD_FLAG:
         *out = strcmp(word, "true") == 0;
         if (*out == 1 || strcmp(word, "false") == 0) return true;
@@ -230,14 +271,44 @@ static bool parse_word(const FieldRow *row, const char *word, uint64_t *out, Err
     return false; // not reached: the switch names every kind
 }
 
+// One number, or one for each layer, which must be the same.
+static bool parse_count(const FieldRow *row, JsonNode node, uint64_t *out, Err *err) {
+    Err reason = {0};
+    JsonNode first = node;
+    if (json_kind(node) == JSON_ARRAY && json_count(node) > 0) first = json_at(node, 0);
+    if (!json_as_u64(first, out, err)) return false;
+    if (!in_range(row, *out, &reason)) return json_error(first, err, "%s", reason.text);
+    if (json_kind(node) != JSON_ARRAY) return true;
+    for (uint32_t i = 1; i < json_count(node); i++) {
+        uint64_t other;
+        if (!json_as_u64(json_at(node, i), &other, err)) return false;
+        if (other != *out)
+            return json_error(json_at(node, i), err,
+                              "%llu here and %llu before: a value that differs from layer to layer "
+                              "is not supported",
+                              (unsigned long long)other, (unsigned long long)*out);
+    }
+    return true;
+}
+
+static bool parse_length(JsonNode node, uint64_t *out, Err *err) {
+    const char *text;
+    if (json_kind(node) == JSON_ARRAY) {
+        *out = json_count(node);
+        return true;
+    }
+    if (!json_as_string(node, &text, err)) return false;
+    *out = strlen(text);
+    return true;
+}
+
 static bool parse_node(const FieldRow *row, JsonNode node, uint64_t *out, Err *err) {
     Err reason = {0};
     const char *word;
     bool flag;
     switch (row->kind) {
-    case FIELD_COUNT:
-        if (!json_as_u64(node, out, err)) return false;
-        return in_range(row, *out, &reason) || json_error(node, err, "%s", reason.text);
+    case FIELD_COUNT: return parse_count(row, node, out, err);
+    case FIELD_LENGTH: return parse_length(node, out, err);
     case FIELD_FLAG:
         if (!json_as_bool(node, &flag, err)) return false;
         *out = flag;
@@ -289,6 +360,16 @@ static bool use_fallback(Reader *reader, const FieldRow *row, Err *err) {
                           row->paths, path);
     DimSet *dims = &reader->dims;
     uint64_t value = row->fallback_dim != DIM_NONE ? dims->value[row->fallback_dim] : row->fallback;
+    for (rest = row->length_of; rest != NULL && next_path(&rest, path);) {
+        JsonNode node = reader_find(reader, path);
+        if (json_is_absent(node)) continue;
+        if (!parse_length(node, &value, err)) return false;
+        if (row->max != 0 && value > row->max)
+            return json_error(node, err, "%llu layers, expected at most %llu",
+                              (unsigned long long)value, (unsigned long long)row->max);
+        reader->source[row->dim] = node;
+        break;
+    }
     dim_set(dims, row->dim, value);
     if (row->need == FIELD_ASSUMED)
         reader_note(reader, "%s: absent, taken as %s", path, word_of(reader, row, value));
@@ -368,13 +449,17 @@ static void value_text(JsonNode node, char *out) {
     snprintf(out, PATH_MAX_B, "%s", word);
 }
 
+// What a family's parts say of a key; else what holds for all models, also inside of objects
+// ("vision_config.dtype").
 static const InertKey *find_inert(const Reader *reader, const char *path) {
     const Part *part;
+    const char *dot = strrchr(path, '.');
     for (uint32_t p = 0; (part = part_at(reader, p)) != NULL; p++)
         for (uint32_t i = 0; i < part->inert_count; i++)
             if (strcmp(part->inert[i].path, path) == 0) return &part->inert[i];
     for (uint32_t i = 0; i < parts_model_inert_count; i++)
-        if (strcmp(parts_model_inert[i].path, path) == 0) return &parts_model_inert[i];
+        if (strcmp(parts_model_inert[i].path, dot == NULL ? path : dot + 1) == 0)
+            return &parts_model_inert[i];
     return NULL;
 }
 
@@ -391,14 +476,14 @@ static bool judge_key(Reader *reader, JsonNode node, const char *path, Err *err)
         return json_error(node, err,
                           "unknown field of %s, which may change the cost; go on without it by "
                           "--assume %s=ignored",
-                          reader->family->model_types, path);
+                          family_name(reader->family, reader->arena), path);
     char value[PATH_MAX_B];
     value_text(node, value);
     if (inert->accepted == NULL || family_word_in(value, inert->accepted)) return true;
     return json_error(node, err,
                       "only %s is supported for %s; go on as if it were that by --assume "
                       "%s=ignored",
-                      inert->accepted, reader->family->model_types, path);
+                      inert->accepted, family_name(reader->family, reader->arena), path);
 }
 
 // `prefix` is "" or "linear_attn_config.".
@@ -421,6 +506,7 @@ static bool check_container_of(Reader *reader, const char *path, Err *err) {
     snprintf(outer, sizeof outer, "%.*s", (int)(dot - path), path);
     snprintf(prefix, sizeof prefix, "%.*s", (int)(dot - path) + 1, path);
     JsonNode object = reader_find(reader, outer);
+    if (object.index == reader->text.index) return true; // checked by itself
     return json_kind(object) != JSON_OBJECT || check_object(reader, object, prefix, err);
 }
 
@@ -432,4 +518,15 @@ bool reader_finish(Reader *reader, Err *err) {
     if (!check_object(reader, reader->text, "", err)) return false;
     if (is_wrapped(reader) && !check_object(reader, reader->root, "", err)) return false;
     return check_assumptions_used(reader, err);
+}
+
+uint32_t reader_count_unknown(const Reader *reader) {
+    uint32_t count = 0;
+    if (json_kind(reader->text) != JSON_OBJECT) return UINT32_MAX;
+    for (;;) {
+        JsonNode node = json_first_unread(reader->text);
+        if (json_is_absent(node)) return count;
+        count += find_inert(reader, json_key(node)) == NULL;
+        json_ignore(reader->text, json_key(node));
+    }
 }

@@ -23,13 +23,19 @@ typedef struct Reader {
     uint32_t note_count, note_capacity;
 } Reader;
 
-// Parses, finds the family and the text config. reader_close may follow a failure of any of these.
+// Parses. reader_close may follow a failure of any of these.
 bool reader_open(Reader *reader, const ArchInput *input, Arena *arena, Err *err);
+// The family that model_type names, or --assume; NULL when it names none.
+bool reader_name_family(Reader *reader, const Family **out, Err *err);
+// Reads as this family from here on: finds the text config.
+bool reader_use_family(Reader *reader, const Family *family, Err *err);
 // Fills dims: presets, fields, rules, checks.
 bool reader_read_dims(Reader *reader, Err *err);
 // Refuses keys that nobody read and no row knows, and assumptions that nobody used.
 bool reader_finish(Reader *reader, Err *err);
 void reader_close(Reader *reader);
+// Keys of the text config that no row knows and nothing has read yet.
+uint32_t reader_count_unknown(const Reader *reader);
 
 // The value at a dotted path in the text config or else in the root; absent when it is missing or
 // null. Marks it read.

@@ -2,16 +2,17 @@
 //
 // Invariant: one TensorClass per name pattern and kind of layer; shapes, bytes and units are those
 // of the stored tensor. A unit is a whole number of heads and of blocks, so that a cut at units
-// never splits either, and a scale tensor is cut where its matrix is.
-#include "model/moe/tensor.h"
+// never splits either.
+#include "model/moe/tensor_internal.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "model/base/wide.h"
 
-#define NONE     UINT32_MAX
-#define ROWS_MAX 96 // rows that one layer can have
+#define NONE      UINT32_MAX
+#define ROWS_MAX  96   // rows that one layer can have
+#define NAMED_MAX 1000 // blocks
 
 // The rows that hold in one layer, and how each of them is stored.
 typedef struct LayerRows {
@@ -19,14 +20,6 @@ typedef struct LayerRows {
     const QuantStore *stores[ROWS_MAX]; // NULL: in the type that the row says
     uint32_t count;
 } LayerRows;
-
-typedef struct Expander {
-    const TensorInput *input;
-    Arch *arch;
-    const DimSet *dims;
-    TensorClass *classes;
-    uint32_t class_count, class_capacity;
-} Expander;
 
 // Where a row's tensors go.
 typedef struct Placement {
@@ -59,37 +52,31 @@ static void add_numbered(Text *out, const char *text, const char *mark, uint32_t
     text_add(out, at + strlen(mark));
 }
 
-// The length of a name without ".weight".
-static size_t stem_length(const char *name) {
-    static const char suffix[] = ".weight";
-    size_t length = strlen(name), tail = sizeof suffix - 1;
-    return length > tail && strcmp(name + length - tail, suffix) == 0 ? length - tail : length;
-}
-
 // How the row's tensor is stored in this layer. Rows that are never quantised are asked for too, so
-// that exceptions which name them count as understood.
-static const QuantStore *row_store(Quant *quant, const char *prefix, const TensorRow *row) {
-    Text name = {0};
-    if (quant->store_count == 0) return NULL;
-    text_add(&name, prefix);
-    add_numbered(&name, row->name, "{E}", 0);
-    size_t length = stem_length(text_string(&name));
-    name.data[length] = '\0';
-    const QuantStore *store = quant_store(quant, text_string(&name));
-    text_free(&name);
-    if (row->store != STORE_WEIGHT) return NULL;
-    quant->is_used = quant->is_used || store != NULL;
+// that exceptions which name them count as understood; of numbered blocks, the first NAMED_MAX.
+static const QuantStore *row_store(const TensorExpander *expander, const char *prefix,
+                                   const TensorRow *row) {
+    Quant *quant = expander->input->quant;
+    const QuantStore *store = NULL;
+    bool by_block = strstr(row->name, "{B}") != NULL;
+    uint64_t repeat = by_block ? dim_get(expander->dims, row->repeat) : 1;
+    for (uint32_t block = 0; quant->store_count > 0 && block < repeat && block < NAMED_MAX;
+         block++) {
+        Text name = {0};
+        text_add(&name, prefix);
+        add_numbered(&name, row->name, by_block ? "{B}" : "{E}", by_block ? block : 0);
+        name.data[tensor_stem_length(text_string(&name))] = '\0';
+        store = quant_store(quant, text_string(&name), row);
+        text_free(&name);
+    }
     return store;
 }
 
 // Classes.
 
-static uint64_t least_common_multiple(uint64_t a, uint64_t b) {
-    return a / wide_gcd(a, b) * b; // both are below 2^32
-}
-
 // Sizes of one tensor; refuses a dimension over 32 bits or a product over 64.
-static bool set_size(const Expander *expander, const TensorRow *row, TensorClass *class, Err *err) {
+static bool set_size(const TensorExpander *expander, const TensorRow *row, TensorClass *class,
+                     Err *err) {
     const DimSet *dims = expander->dims;
     char what[DIM_TEXT_MAX];
     uint64_t elements, bits;
@@ -105,6 +92,7 @@ static bool set_size(const Expander *expander, const TensorRow *row, TensorClass
         !dim_product(dims, row->dims, class->element_bits, &bits, err))
         return err_prefix(err, "%s", row->name);
     class->parameters = row->logical != DIM_NONE ? dim_get(dims, row->logical) : elements;
+    if (row->is_buffer) class->parameters = 0;
     class->bytes = bits / 8;
     return true;
 }
@@ -122,14 +110,14 @@ static uint32_t cut_axis(const TensorRow *row, uint32_t dim_count) {
     return tensor_cuts_columns(row->shard) ? inputs : 0;
 }
 
-static uint32_t unit_of(const Expander *expander, Dim dim) {
+static uint32_t unit_of(const TensorExpander *expander, Dim dim) {
     if (dim == DIM_NONE) return 1;
     uint64_t unit = dim_get(expander->dims, dim);
     return unit == 0 || unit > UINT32_MAX ? 1 : (uint32_t)unit;
 }
 
 // Parts without an extent are not there.
-static bool set_segments(const Expander *expander, const TensorRow *row, TensorClass *class,
+static bool set_segments(const TensorExpander *expander, const TensorRow *row, TensorClass *class,
                          Err *err) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < TENSOR_SEGMENTS_MAX && row->segments[i].extent != DIM_NONE; i++) {
@@ -147,149 +135,15 @@ static bool set_segments(const Expander *expander, const TensorRow *row, TensorC
                    class->dims[class->axis]);
 }
 
-static void push(Expander *expander, const TensorClass *class) {
-    expander->classes = mem_grow(expander->classes, &expander->class_capacity,
-                                 expander->class_count + 1, sizeof *class);
-    expander->classes[expander->class_count++] = *class;
-}
-
 // The safetensors name of an unquantised row's type; a config can only name these three floats.
-static const char *plain_type(const Expander *expander, const TensorRow *row) {
+static const char *plain_type(const TensorExpander *expander, const TensorRow *row) {
     if (row->store == STORE_I64) return "I64";
     NumFmt format = row->store == STORE_F32 ? NUMFMT_F32 : expander->arch->dtype;
     return format == NUMFMT_F32 ? "F32" : format == NUMFMT_F16 ? "F16" : "BF16";
 }
 
-static uint32_t blocks_of(uint32_t extent, uint32_t block) {
-    return extent / block + (extent % block != 0);
-}
-
-// Units of the codes and of the block scales: whole heads and whole blocks, or, when these do not
-// fit together, the whole extent. `packed` weights lie in one element along the axis.
-static void set_units(uint32_t extent, uint32_t block, uint32_t packed, uint32_t *codes,
-                      uint32_t *scales) {
-    uint64_t unit = block == QUANT_ALL ? *codes : least_common_multiple(*codes, block);
-    if (extent % unit != 0) unit = extent;
-    *scales = block == QUANT_ALL ? 1 : (uint32_t)(unit / block + (unit % block != 0));
-    *codes = (uint32_t)(unit / packed + (unit % packed != 0));
-}
-
-// The same for the fused parts of a tensor.
-static void set_segment_units(TensorClass *codes, TensorClass *scale, uint32_t block,
-                              uint32_t packed) {
-    for (uint32_t i = 0; i < codes->segment_count; i++) {
-        TensorSegment *part = &codes->segments[i], *scaled = &scale->segments[i];
-        set_units(part->extent, block, packed, &part->unit, &scaled->unit);
-        if (block != QUANT_ALL) scaled->extent = blocks_of(part->extent, block);
-        part->extent /= packed;
-    }
-}
-
-static uint64_t size_in_bits(const TensorClass *class) {
-    uint64_t bits = class->element_bits;
-    for (uint32_t i = 0; i < class->dim_count; i++) bits *= class->dims[i];
-    return bits;
-}
-
-// A tensor beside the codes: `like` has their names and cut, with outputs at `out` and inputs after
-// it.
-static TensorClass beside(const Expander *expander, const QuantStore *store,
-                          const QuantTensor *tensor, const TensorClass *matrix, int stem) {
-    const Quant *quant = expander->input->quant;
-    uint32_t inputs = matrix->dim_count - 1, outputs = inputs - 1;
-    TensorClass out = *matrix;
-    out.pattern =
-        arena_printf(&expander->arch->arena, "%.*s%s", stem, matrix->pattern, tensor->suffix);
-    out.type = tensor->type != NULL ? tensor->type : quant->scale_type;
-    out.element_bits = quant_type_bits(out.type);
-    out.is_scale = true;
-    out.parameters = 0;
-    if (tensor->size == QUANT_BLOCKS) {
-        bool whole = store->block_columns == QUANT_ALL;
-        out.dims[outputs] = blocks_of(out.dims[outputs], store->block_rows);
-        out.dims[inputs] = whole ? 1 : blocks_of(out.dims[inputs], store->block_columns);
-    } else {
-        // one number, or two, for each expert that is fused; never cut
-        out.dim_count = out.fused_experts > 0 ? 1 : 0;
-        if (tensor->size == QUANT_SHAPE) out.dims[out.dim_count++] = 2;
-        bool routed = out.shard == SHARD_EXPERT_COLUMN || out.shard == SHARD_EXPERT_ROW;
-        out.shard = routed ? SHARD_EXPERT_WHOLE : SHARD_REPLICATED;
-        out.unit = 1;
-        out.segment_count = 0;
-        out.axis = 0;
-    }
-    for (uint32_t i = out.dim_count; i < TENSOR_DIMS_MAX; i++) out.dims[i] = 0;
-    out.bytes = size_in_bits(&out) / 8;
-    return out;
-}
-
-// The matrix with outputs before inputs, as quantised forms are stored.
-static TensorClass outputs_first(const TensorClass *matrix, const TensorRow *row) {
-    TensorClass out = *matrix;
-    if (!row->inputs_first) return out;
-    uint32_t inputs = out.dim_count - 1, outputs = inputs - 1;
-    out.dims[outputs] = matrix->dims[inputs];
-    out.dims[inputs] = matrix->dims[outputs];
-    if (out.axis == inputs)
-        out.axis = outputs;
-    else if (out.axis == outputs &&
-             (tensor_cuts_rows(row->shard) || tensor_cuts_columns(row->shard)))
-        out.axis = inputs;
-    return out;
-}
-
-// A matrix whose inputs are not whole groups cannot be packed.
-static bool check_groups(const Expander *expander, const TensorRow *row, const QuantStore *store,
-                         uint32_t inputs, Err *err) {
-    uint32_t group = store->block_columns;
-    if (store->scheme->packed == 1 || group == QUANT_ALL || inputs % group == 0) return true;
-    Dim dim = DIM_NONE; // the last one, or the one before when inputs come first
-    for (uint32_t i = 0; i < TENSOR_DIMS_MAX && row->dims[i] != DIM_NONE; i++)
-        if (!row->inputs_first || i + 1 == TENSOR_DIMS_MAX || row->dims[i + 1] != DIM_NONE)
-            dim = row->dims[i];
-    return err_set(err, "%s: %s (%u) is not a multiple of the group of %u", row->name,
-                   dim_name(expander->dims, dim), inputs, group);
-}
-
-// The stored codes of a quantised matrix and, beside them, their scales. `plain` is as it would be
-// unquantised.
-static bool push_quantised(Expander *expander, const TensorRow *row, const TensorClass *plain,
-                           const QuantStore *store, Err *err) {
-    const QuantScheme *scheme = store->scheme;
-    TensorClass matrix = outputs_first(plain, row), codes = matrix, scaled = matrix;
-    uint32_t inputs = matrix.dim_count - 1;
-    int stem = (int)stem_length(matrix.pattern);
-    bool by_columns = tensor_cuts_columns(matrix.shard);
-    assert(matrix.dim_count >= 2);
-    if (!check_groups(expander, row, store, matrix.dims[inputs], err)) return false;
-    codes.pattern =
-        arena_printf(&expander->arch->arena, "%.*s%s", stem, matrix.pattern, scheme->suffix);
-    codes.type = scheme->type;
-    codes.element_bits = quant_type_bits(codes.type);
-    if (by_columns || tensor_cuts_rows(matrix.shard)) {
-        uint32_t block = by_columns ? store->block_columns : store->block_rows;
-        uint32_t packed = by_columns ? scheme->packed : 1;
-        set_units(matrix.dims[matrix.axis], block, packed, &codes.unit, &scaled.unit);
-        set_segment_units(&codes, &scaled, block, packed);
-    }
-    codes.dims[inputs] = matrix.dims[inputs] / scheme->packed;
-    if (scheme->by_group) {
-        codes.dims[inputs] = matrix.dims[inputs] / store->block_columns;
-        codes.dims[codes.dim_count++] = store->block_columns / scheme->packed;
-        if (by_columns) codes.unit = scaled.unit;
-    }
-    codes.bytes = size_in_bits(&codes) / 8;
-    push(expander, &codes);
-    for (uint32_t i = 0; i < scheme->beside_count; i++) {
-        TensorClass tensor = beside(expander, store, &scheme->beside[i], &scaled, stem);
-        if (tensor_cuts_columns(tensor.shard) && tensor.dims[tensor.axis] == 1)
-            tensor.shard = tensor.shard == SHARD_ROW ? SHARD_REPLICATED : SHARD_EXPERT_WHOLE;
-        push(expander, &tensor);
-    }
-    return true;
-}
-
-static bool push_row(Expander *expander, const TensorRow *row, const Placement *place, Err *err) {
+static bool push_row(TensorExpander *expander, const TensorRow *row, const Placement *place,
+                     Err *err) {
     const char *type = plain_type(expander, row);
     uint64_t repeat = row->repeat == DIM_NONE ? 1 : dim_get(expander->dims, row->repeat);
     assert(repeat <= UINT32_MAX);
@@ -297,6 +151,7 @@ static bool push_row(Expander *expander, const TensorRow *row, const Placement *
         .pattern = arena_printf(&expander->arch->arena, "%s%s", place->prefix, row->name),
         .component = place->is_draft ? COMPONENT_MTP : row->component,
         .shard = row->shard,
+        .use = row->use,
         .type = type,
         .element_bits = quant_type_bits(type),
         .unit = unit_of(expander, row->unit),
@@ -305,16 +160,19 @@ static bool push_row(Expander *expander, const TensorRow *row, const Placement *
     };
     if (!set_size(expander, row, &class, err)) return false;
     class.axis = cut_axis(row, class.dim_count);
-    class.fused_experts = row->fused ? class.dims[0] : 0;
+    class.fused_experts =
+        row->fused ? class.dims[0] : (uint32_t)dim_get(expander->dims, row->stacked);
     if (!set_segments(expander, row, &class, err)) return false;
-    if (place->store != NULL) return push_quantised(expander, row, &class, place->store, err);
-    push(expander, &class);
+    if (place->store != NULL)
+        return tensor_push_quantised(expander, row, &class, place->store, err);
+    tensor_pad_units(expander->input->quant, &class);
+    tensor_push(expander, &class);
     return true;
 }
 
 // Layers.
 
-static void add_rows(const Expander *expander, const Part *part, LayerRows *out) {
+static void add_own_rows(const TensorExpander *expander, const Part *part, LayerRows *out) {
     for (uint32_t i = 0; i < part->tensor_count; i++) {
         const TensorRow *row = &part->tensors[i];
         if (!dim_holds(expander->dims, row->when, row->unless)) continue;
@@ -323,29 +181,30 @@ static void add_rows(const Expander *expander, const Part *part, LayerRows *out)
     }
 }
 
-static void collect_rows(const Expander *expander, const Part *attention, const Part *mlp,
+static void add_rows(const TensorExpander *expander, const Part *part, LayerRows *out) {
+    if (part->base != NULL) add_own_rows(expander, part->base, out);
+    add_own_rows(expander, part, out);
+}
+
+// The rows of a layer with these parts, in the order of the family's list.
+static void collect_rows(const TensorExpander *expander, const Part *const *parts, uint32_t count,
                          LayerRows *out) {
     const Family *family = expander->input->reader->family;
     *out = (LayerRows){0};
     for (uint32_t p = 0; p < FAMILY_PARTS_MAX && family->parts[p] != NULL; p++) {
-        const Part *part = family->parts[p];
-        if (part->scope == PART_EVERY_LAYER || part == attention || part == mlp)
-            add_rows(expander, part, out);
+        bool is_here = family->parts[p]->scope == PART_EVERY_LAYER;
+        for (uint32_t i = 0; i < count; i++) is_here = is_here || family->parts[p] == parts[i];
+        if (is_here) add_rows(expander, family->parts[p], out);
     }
 }
 
-// Sets how the rows are stored in the layer with this number.
-static void set_stores(const Expander *expander, const char *layer_prefix, const char *mark,
-                       uint32_t number, LayerRows *rows) {
-    Text prefix = {0};
-    text_add(&prefix, expander->input->reader->family->prefix);
-    add_numbered(&prefix, layer_prefix, mark, number);
+// Sets how the rows are stored in the layer whose names begin so.
+static void set_stores(const TensorExpander *expander, const Text *prefix, LayerRows *rows) {
     for (uint32_t i = 0; i < rows->count; i++)
-        rows->stores[i] = row_store(expander->input->quant, text_string(&prefix), rows->rows[i]);
-    text_free(&prefix);
+        rows->stores[i] = row_store(expander, text_string(prefix), rows->rows[i]);
 }
 
-static bool push_layer(Expander *expander, const LayerRows *rows, Placement place, Err *err) {
+static bool push_layer(TensorExpander *expander, const LayerRows *rows, Placement place, Err *err) {
     for (uint32_t i = 0; i < rows->count; i++) {
         place.store = rows->stores[i];
         if (!push_row(expander, rows->rows[i], &place, err)) return false;
@@ -379,7 +238,7 @@ static uint32_t add_kind(KindList *list, LayerKind kind, const LayerRows *rows) 
     return list->count++;
 }
 
-static bool expand_layer(Expander *expander, KindList *list, uint32_t layer, Err *err) {
+static bool expand_layer(TensorExpander *expander, KindList *list, uint32_t layer, Err *err) {
     const TensorInput *input = expander->input;
     const Family *family = input->reader->family;
     uint8_t attention = input->pattern->attention[layer], mlp = input->pattern->mlp[layer];
@@ -388,8 +247,13 @@ static bool expand_layer(Expander *expander, KindList *list, uint32_t layer, Err
     if (!input->quant->by_layer) found = find_kind(list, kind, NULL);
     if (found == NONE) {
         LayerRows rows;
-        collect_rows(expander, family->parts[attention], family->parts[mlp], &rows);
-        set_stores(expander, family->layer_prefix, "{L}", layer, &rows);
+        const Part *parts[] = {family->parts[attention], family->parts[mlp]};
+        collect_rows(expander, parts, 2, &rows);
+        Text prefix = {0};
+        text_add(&prefix, family->prefix);
+        add_numbered(&prefix, family->layer_prefix, "{L}", layer);
+        set_stores(expander, &prefix, &rows);
+        text_free(&prefix);
         found = find_kind(list, kind, &rows);
         if (found == NONE) {
             found = add_kind(list, kind, &rows);
@@ -404,7 +268,7 @@ static bool expand_layer(Expander *expander, KindList *list, uint32_t layer, Err
     return true;
 }
 
-static bool expand_layers(Expander *expander, Err *err) {
+static bool expand_layers(TensorExpander *expander, Err *err) {
     Arch *arch = expander->arch;
     KindList list = {0};
     bool good = true;
@@ -418,46 +282,91 @@ static bool expand_layers(Expander *expander, Err *err) {
 }
 
 // Everything that exists once.
-static bool expand_model(Expander *expander, PartScope scope, const char *prefix, Err *err) {
+static bool expand_model(TensorExpander *expander, PartScope scope, const char *prefix, Err *err) {
     const Family *family = expander->input->reader->family;
     for (uint32_t p = 0; p < FAMILY_PARTS_MAX && family->parts[p] != NULL; p++) {
         if (family->parts[p]->scope != scope) continue;
         LayerRows rows = {0};
         add_rows(expander, family->parts[p], &rows);
         for (uint32_t i = 0; i < rows.count; i++) {
-            Placement place = {.prefix = prefix, .layer_kind = NONE};
-            place.store = row_store(expander->input->quant, prefix, rows.rows[i]);
+            Placement place = {
+                .prefix = prefix, .layer_kind = NONE, .is_draft = scope == PART_MTP_ONCE};
+            place.store = row_store(expander, prefix, rows.rows[i]);
             if (!push_row(expander, rows.rows[i], &place, err)) return false;
         }
     }
     return true;
 }
 
-// Draft layers are numbered after the main ones. Each has names of its own.
-static bool expand_drafts(Expander *expander, Err *err) {
+static uint32_t count_draft_parts(const Family *family) {
+    uint32_t count = 0;
+    while (count < FAMILY_MTP_PARTS_MAX && family->mtp_parts[count] != NULL) count++;
+    return count;
+}
+
+// The number in a draft layer's prefix: {N}, {D} or {I} of family.h.
+static void add_draft_prefix(const TensorExpander *expander, Text *out, uint32_t draft,
+                             uint32_t block) {
     const Family *family = expander->input->reader->family;
-    uint64_t drafts = expander->dims->value[DIM_MTP_LAYERS];
-    if (family->mtp_attention == NULL) return true;
-    for (uint32_t draft = 0; draft < drafts; draft++) {
-        uint32_t number = expander->arch->layers + draft;
+    if (strstr(family->mtp_prefix, "{N}") != NULL)
+        add_numbered(out, family->mtp_prefix, "{N}", expander->arch->layers + draft);
+    else if (strstr(family->mtp_prefix, "{D}") != NULL)
+        add_numbered(out, family->mtp_prefix, "{D}", draft);
+    else
+        add_numbered(out, family->mtp_prefix, "{I}", draft * count_draft_parts(family) + block);
+}
+
+static bool push_draft(TensorExpander *expander, uint32_t draft, uint32_t block, LayerRows *rows,
+                       Err *err) {
+    Text prefix = {0};
+    add_draft_prefix(expander, &prefix, draft, block);
+    set_stores(expander, &prefix, rows);
+    Placement place = {.prefix = text_string(&prefix), .layer_kind = NONE, .is_draft = true};
+    bool good = push_layer(expander, rows, place, err);
+    text_free(&prefix);
+    return good;
+}
+
+// A draft layer: a layer of the family's mtp_parts in one, or block by block where these have
+// numbers of their own ({I}); with the rows of scope MTP in the first block.
+static bool expand_draft(TensorExpander *expander, uint32_t draft, Err *err) {
+    const Family *family = expander->input->reader->family;
+    bool by_block = strstr(family->mtp_prefix, "{I}") != NULL;
+    uint32_t count = count_draft_parts(family);
+    for (uint32_t block = 0; block < (by_block ? count : 1); block++) {
         LayerRows rows;
-        collect_rows(expander, family->mtp_attention, family->mtp_mlp, &rows);
+        collect_rows(expander, family->mtp_parts + block, by_block ? 1 : count, &rows);
         for (uint32_t p = 0; p < FAMILY_PARTS_MAX && family->parts[p] != NULL; p++)
-            if (family->parts[p]->scope == PART_MTP) add_rows(expander, family->parts[p], &rows);
-        set_stores(expander, family->mtp_prefix, "{N}", number, &rows);
-        Text prefix = {0};
-        text_add(&prefix, family->prefix);
-        add_numbered(&prefix, family->mtp_prefix, "{N}", number);
-        Placement place = {.prefix = text_string(&prefix), .layer_kind = NONE, .is_draft = true};
-        bool good = push_layer(expander, &rows, place, err);
-        text_free(&prefix);
-        if (!good) return false;
+            if (family->parts[p]->scope == PART_MTP && block == 0)
+                add_rows(expander, family->parts[p], &rows);
+        if (!push_draft(expander, draft, block, &rows, err)) return false;
     }
     return true;
 }
 
+// Draft layers, each with names of its own, and what they share. Where the config declares them but
+// checkpoints lack them, they are counted and left out.
+static bool expand_drafts(TensorExpander *expander, Err *err) {
+    const Family *family = expander->input->reader->family;
+    uint64_t drafts = expander->dims->value[DIM_MTP_LAYERS];
+    uint32_t before = expander->class_count;
+    if (family->mtp_prefix == NULL || drafts == 0) return true;
+    if (family->mtp_root != NULL && !expand_model(expander, PART_MTP_ONCE, family->mtp_root, err))
+        return false;
+    for (uint32_t draft = 0; draft < drafts; draft++)
+        if (!expand_draft(expander, draft, err)) return false;
+    if (expander->dims->value[DIM_MTP_UNSTORED] == 0) return true;
+    expander->arch->unstored_drafts = (uint32_t)drafts;
+    for (uint32_t i = before; i < expander->class_count; i++)
+        expander->arch->unstored_parameters = wide_add_saturate(
+            expander->arch->unstored_parameters,
+            wide_mul_saturate(expander->classes[i].parameters, expander->classes[i].per_layer));
+    expander->class_count = before;
+    return true;
+}
+
 bool tensor_expand(const TensorInput *input, Arch *out, Err *err) {
-    Expander expander = {.input = input, .arch = out, .dims = &input->reader->dims};
+    TensorExpander expander = {.input = input, .arch = out, .dims = &input->reader->dims};
     const Family *family = input->reader->family;
     out->kind_of_layer = arena_alloc(&out->arena, out->layers, sizeof *out->kind_of_layer);
     bool good = expand_model(&expander, PART_MODEL, family->prefix, err) &&

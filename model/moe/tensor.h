@@ -16,6 +16,8 @@ typedef struct TensorInput {
     uint32_t attention_of[FAMILY_PARTS_MAX], mlp_of[FAMILY_PARTS_MAX];
 } TensorInput;
 
+// Refuses sizes over 64 bits and matrices that their scheme cannot store, by name. Memory is the
+// arena's of `out`.
 bool tensor_expand(const TensorInput *input, Arch *out, Err *err);
 
 // True for rules that cut rows (the first dimension), false for those that cut columns or nothing.

@@ -28,6 +28,7 @@ uint64_t extent_value(const Extent *extent, const StepShape *whole) {
     StepShape part = *whole;
     const StepShape *shape = &part;
     if (is_part(extent)) part = step_shape_part(whole, extent->part, extent->parts);
+    if (extent->window > 0) part = step_shape_window(&part, extent->window);
     const Wide terms[TERMS] = {
         extent->fixed,
         wide_mul(extent->per_token, shape->tokens),
@@ -46,7 +47,8 @@ uint64_t extent_value(const Extent *extent, const StepShape *whole) {
 bool extent_equals(const Extent *a, const Extent *b) {
     return a->fixed == b->fixed && a->per_token == b->per_token &&
            a->per_sequence == b->per_sequence && a->per_kv == b->per_kv &&
-           a->per_pair == b->per_pair && divisor(a) == divisor(b) && is_part(a) == is_part(b) &&
+           a->per_pair == b->per_pair && divisor(a) == divisor(b) && a->window == b->window &&
+           is_part(a) == is_part(b) &&
            (!is_part(a) || (a->part == b->part && a->parts == b->parts));
 }
 
@@ -57,6 +59,7 @@ Digest extent_hash(Digest hash, const Extent *extent) {
     hash = hash_u64(hash, extent->per_kv);
     hash = hash_u64(hash, extent->per_pair);
     hash = hash_u64(hash, divisor(extent));
+    if (extent->window > 0) hash = hash_u64(hash_string(hash, "window"), extent->window);
     if (!is_part(extent)) return hash;
     return hash_u64(hash_u64(hash, extent->part), extent->parts);
 }
@@ -80,6 +83,8 @@ void extent_print(const Extent *extent, Text *out) {
     }
     if (printed == 0) text_add(out, "0");
     if (divisor(extent) > 1) text_addf(out, ") / %llu)", (unsigned long long)divisor(extent));
+    if (extent->window > 0)
+        text_addf(out, " in a window of %llu", (unsigned long long)extent->window);
     if (is_part(extent))
         text_addf(out, " in part %lu of %lu", (unsigned long)extent->part + 1,
                   (unsigned long)extent->parts);

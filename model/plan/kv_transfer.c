@@ -9,7 +9,6 @@
 
 #include "model/base/mem.h"
 #include "model/base/wide.h"
-#include "model/plan/pool.h"
 
 typedef struct HeadRun {
     uint32_t first, count;
@@ -26,9 +25,13 @@ static HeadRun heads_of(const KvSide *side, const KvLayer *layer, uint32_t t) {
 }
 
 static uint32_t stage_of(const KvMove *move, const KvSide *side, uint32_t layer) {
+    const Pool *pool = side == &move->from ? move->from_pool : move->to_pool;
     for (uint32_t stage = 0; stage < side->pp; stage++) {
         uint32_t first, count;
-        pool_cut(move->layer_count, side->pp, stage, &first, &count);
+        if (pool == NULL)
+            pool_cut(move->layer_count, side->pp, stage, &first, &count);
+        else
+            pool_stage_layers(pool, move->layer_count, stage, &first, &count);
         if (layer < first + count) return stage;
     }
     return 0;
@@ -133,6 +136,9 @@ static bool check_side(const KvMove *move, const KvSide *side, const char *name,
         return err_set(err, "%s: expected tp, pp and tokens of a page above 0", name);
     if (side->pp > move->layer_count)
         return err_set(err, "%s: %u stages for %u layers", name, side->pp, move->layer_count);
+    const Pool *pool = side == &move->from ? move->from_pool : move->to_pool;
+    if (pool != NULL && pool->pp != side->pp)
+        return err_set(err, "%s: a pool of %u stages for a side of %u", name, pool->pp, side->pp);
     for (uint32_t i = 0; i < move->layer_count; i++) {
         uint32_t heads = move->layers[i].heads;
         if (heads == 0 || (heads % side->tp != 0 && side->tp % heads != 0))

@@ -4,8 +4,8 @@
 // A layer keeps, for each token, `heads` pieces of `head_B` bytes (keys and values of one KV head;
 // MLA: one latent for all), and once for the request `heads` states of `state_B` bytes (linear
 // attention). Heads are cut over tp: rank t of a stage has heads / tp of them in order, or, with
-// more ranks than heads, tp / heads ranks hold the same one. Layers are cut over pp as
-// pool_cut does. Rank stage * tp + t.
+// more ranks than heads, tp / heads ranks hold the same one. Layers are cut over pp as the pool of
+// a side cuts them, or evenly. Rank stage * tp + t.
 #ifndef MODEL_PLAN_KV_TRANSFER_H
 #define MODEL_PLAN_KV_TRANSFER_H
 
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "model/base/err.h"
+#include "model/plan/pool.h"
 
 typedef struct KvLayer {
     uint32_t heads;
@@ -34,6 +35,9 @@ typedef struct KvMove {
     const KvLayer *layers; // borrowed
     uint32_t layer_count;
     KvSide from, to;
+    // By whose stages layers are cut (pool_stage_layers), of as many stages as the side; NULL:
+    // evenly, as pool_cut does. Borrowed.
+    const Pool *from_pool, *to_pool;
     uint64_t tokens;
     KvOrder order;
 } KvMove;
@@ -57,7 +61,8 @@ typedef struct KvList {
 
 // A zeroed KvList is empty. Each rank of `to` gets each byte that it has to hold once, from a rank
 // that holds it; ranks that hold the same share the sending. Refused: heads that tp neither divides
-// nor is a multiple of, fewer layers than stages, pages of no tokens, more than KV_PIECES_MAX.
+// nor is a multiple of, fewer layers than stages, a pool of other stages than its side, pages of no
+// tokens, more than KV_PIECES_MAX.
 bool kv_transfer_list(const KvMove *move, KvList *out, Err *err);
 void kv_transfer_free(KvList *list);
 

@@ -2,18 +2,22 @@
 //
 // T tokens of a DP rank, t = ceil(T / ways) of this rank outside attention (ways: tp when experts
 // are reached by all-to-all or gather, else 1), S sequences, C cached tokens, P pairs (token, token
-// attended to); h hidden, H heads / tp, E experts, k chosen, w width that experts see (latent or
-// h), f expert width / moe_tp. E counts redundant experts too, but for the router. [..] stands only
-// in some plans or models.
+// attended to); h hidden, H heads / tp, E experts, k chosen (that compute something), w width that
+// experts see (latent or h), f expert width / moe_tp, r residual streams. E counts redundant
+// experts too, but for the router. [..] stands only in some plans or models.
 //
 //   block    operation               work
 //   embed    [receive tokens]        4 T bytes, lag micro_batches (decode, pp > 1)
 //            embedding               T rows of h; [sum over tp]
 //            input norm              t x h; [gather over tp]
 //   receive  receive, input norm     t x h, and the block outputs so far
-//   gqa      qkv                     T x (H d + 2 K d) x h
+//   all      [stream mix]            t x (2 + r) r x r h, before attention and before feed-forward
+//   gqa      qkv                     T x (H d + K d + K dv) x h, [T x H d x shared queries]
 //            rope and cache          writes K (d + dv) per token
-//            attention               2 H (d + dv) P flop, K (d + dv) C cache elements
+//            [index top k]           HI (2 di + 2) P flop, di C elements; then P <= T top k
+//            attention               2 H (d + dv) P flop, K (d + dv) C cache elements, P and C of
+//                                    at most a window
+//            [gate]                  one pass over the heads
 //   mla      latents (q and kv)      T x (q_lora + kv_lora + rope) x h, whole on every rank
 //            q_b                     T x H (nope + rope) x q_lora
 //     decode q absorb, v absorb      H products T x kv_lora x nope, T x v x kv_lora
@@ -21,11 +25,18 @@
 //    prefill kv_b                    C x H (nope + v) x kv_lora
 //            attention               2 H (nope + rope + v) P flop
 //            [gate]                  T x H v x h, and one pass over the heads
+//            with an indexer, index top k, and both phases as decode: P <= T top k, and in decode
+//            C <= S top k
+//   compressed: latents, q, [index top k] as mla
+//            attention               4 H d (T window + P / ratio) flop, P / ratio <= T [top k]
+//            o_a, for each group     T x o_lora x (heads of a group) d
 //   kda      qkvg, f_a b, f_b        T x 4 H d x h, T x (d + H) x h, T x H d x d
 //            convolution             three short filters, tails per sequence
 //     decode step                    7 H d d T flop, state 2 x 4 H d d S bytes
 //    prefill chunks of 64            H (6 d d + 3 x 64 d + 64 x 64) T flop, the same state
 //            norm and gate           one pass over the heads
+//   gated delta, lightning, mamba: in, [convolution], step or chunks, gate as kda (lower_state.c)
+//            [x, sum over tp, dt]    T x (dt + 2 n) x channels, T x channels x dt (mamba-1)
 //   all      o_proj, sum over tp     T x h x H dv; T x h
 //            add and norm            t x h
 //   dense    [gather], gate up,      T x (2 F / tp) x h, one pass, T x h x F / tp, T x h
@@ -78,7 +89,9 @@ static void describe_kind(const Lower *lower, char *name, size_t size) {
     const MlpSpec *mlp = &lower->arch->mlps[kind->mlp];
     const AttentionSpec *attention = &lower->arch->attentions[kind->attention];
     snprintf(name, size, "layers %s + %s", arch_attention_names[attention->kind],
-             mlp->experts > 0 ? "moe" : "dense");
+             mlp->experts > 0 ? "moe"
+             : mlp->width > 0 ? "dense"
+                              : "none");
 }
 
 static LowerResults add_dense(Lower *lower, BufferId normed) {
@@ -92,24 +105,24 @@ static LowerResults add_dense(Lower *lower, BufferId normed) {
 
 // What a layer leaves: the normed tokens that the next one reads.
 static void end_layer(Lower *lower, const LowerResults *results) {
-    if (lower->token_ways == 1) {
-        lower_norm_into(lower, "attention_norm", results, lower->hidden);
-        return;
-    }
-    uint64_t hidden_B = lower_hidden_B(lower);
-    BufferId out = lower_buffer(lower, "attention_normed", lower_room(lower, hidden_B));
-    lower_norm_into(lower, "attention_norm", results, out);
-    lower_to_hidden(lower, out);
+    lower_next(lower, "attention_norm", results);
 }
 
 static bool has_experts(const Lower *lower, uint32_t kind) {
     return lower->arch->mlps[lower->arch->kinds[kind].mlp].experts > 0;
 }
 
-// One block of layers: their kind, and the kind before them whose second batch ends in it, or
-// SCHEDULE_NONE; and what brings its own second batch back.
+static bool has_attention(const Lower *lower, uint32_t kind) {
+    uint32_t attention = lower->arch->kinds[kind].attention;
+    return lower->arch->attentions[attention].kind != ATTENTION_NONE;
+}
+
+// One block of layers: their kind, the kind before them whose second batch ends in it, or
+// SCHEDULE_NONE, and whether a layer without attention follows; and what brings its own second
+// batch back.
 typedef struct LayerBlock {
     uint32_t kind, before;
+    bool next_shares;
     BlockId block;
     OpId returns;
 } LayerBlock;
@@ -157,11 +170,29 @@ static void fill_late_waits(const Lower *lower, const Layers *layers) {
     }
 }
 
-static BufferId attend(Lower *lower) {
+static LowerResults attend(Lower *lower) {
     LowerResults attended = {.count = 1, .wait = SCHEDULE_NONE};
+    lower_mix_streams(lower, 0);
     BufferId partial = lower_attention(lower);
     attended.buffers[0] = lower_reduce(lower, "attention_reduce", partial, SCHEDULE_NONE);
-    return lower_norm(lower, "mlp_norm", &attended);
+    return attended;
+}
+
+// What the feed-forward part of the layer reads, or SCHEDULE_NONE where it has none and the layer
+// is done.
+static BufferId add_attention(Lower *lower) {
+    const LayerKind *kind = &lower->arch->kinds[lower->kind];
+    const MlpSpec *mlp = &lower->arch->mlps[kind->mlp];
+    if (!has_attention(lower, lower->kind))
+        return lower->token_ways > 1 ? lower->share : lower->hidden;
+    LowerResults attended = attend(lower);
+    if (mlp->experts == 0 && mlp->width == 0) {
+        end_layer(lower, &attended);
+        return SCHEDULE_NONE;
+    }
+    BufferId normed = lower_norm(lower, "mlp_norm", &attended);
+    lower_mix_streams(lower, 1);
+    return normed;
 }
 
 static void add_layer(Lower *lower, Layers *layers, LayerBlock *added) {
@@ -173,10 +204,12 @@ static void add_layer(Lower *lower, Layers *layers, LayerBlock *added) {
     describe_kind(lower, name, sizeof name);
     added->block = schedule_add_block(lower->schedule, lower->role, name);
     for (uint32_t batch = 0; batch < lower->batches; batch++) {
+        lower->next_shares = !has_attention(lower, added->kind);
         if (batch > 0) end_open(lower, layers, added->before);
+        lower->next_shares = added->next_shares;
         lower_enter_batch(lower, batch);
         lower->kind = added->kind;
-        normed[batch] = attend(lower);
+        normed[batch] = add_attention(lower);
         LowerKept *kept = batch > 0 ? &layers->kept[added->kind] : NULL;
         if (routes) lower_moe_send(lower, normed[batch], kept, &routed[batch]);
     }
@@ -186,6 +219,7 @@ static void add_layer(Lower *lower, Layers *layers, LayerBlock *added) {
             lower_moe_compute(lower, &routed[batch]);
             continue;
         }
+        if (normed[batch] == SCHEDULE_NONE) continue;
         LowerResults results = add_dense(lower, normed[batch]);
         end_layer(lower, &results);
     }
@@ -213,12 +247,29 @@ static uint32_t open_before(const Lower *lower, uint32_t first, uint32_t layer) 
     return has_experts(lower, kind) ? kind : SCHEDULE_NONE;
 }
 
+// The block that a layer of the stage needs. A stage ends with all tokens.
+static LayerBlock describe_block(const Lower *lower, uint32_t first, uint32_t layer) {
+    uint32_t end, count, next = layer + 1;
+    pool_stage_layers(lower->pool, lower->arch->layers, lower->stage, &end, &count);
+    end += count;
+    bool shares = lower->token_ways > 1 && next < end &&
+                  !has_attention(lower, lower->arch->kind_of_layer[next]);
+    return (LayerBlock){.kind = lower->arch->kind_of_layer[layer],
+                        .before = open_before(lower, first, layer),
+                        .next_shares = shares,
+                        .block = SCHEDULE_NONE,
+                        .returns = SCHEDULE_NONE};
+}
+
 static LayerBlock *block_of_layer(const Lower *lower, const Layers *layers, uint32_t first,
                                   uint32_t layer) {
-    uint32_t kind = lower->arch->kind_of_layer[layer], before = open_before(lower, first, layer);
-    for (uint32_t i = 0; i < layers->block_count; i++)
-        if (layers->blocks[i].kind == kind && layers->blocks[i].before == before)
-            return &layers->blocks[i];
+    LayerBlock wanted = describe_block(lower, first, layer);
+    for (uint32_t i = 0; i < layers->block_count; i++) {
+        LayerBlock *block = &layers->blocks[i];
+        if (block->kind == wanted.kind && block->before == wanted.before &&
+            block->next_shares == wanted.next_shares)
+            return block;
+    }
     return NULL;
 }
 
@@ -227,9 +278,7 @@ static void list_blocks(const Lower *lower, uint32_t first, uint32_t count, Laye
         if (block_of_layer(lower, layers, first, layer) != NULL) continue;
         layers->blocks = mem_grow(layers->blocks, &layers->block_capacity, layers->block_count + 1,
                                   sizeof *layers->blocks);
-        layers->blocks[layers->block_count++] =
-            (LayerBlock){lower->arch->kind_of_layer[layer], open_before(lower, first, layer),
-                         SCHEDULE_NONE, SCHEDULE_NONE};
+        layers->blocks[layers->block_count++] = describe_block(lower, first, layer);
     }
 }
 
@@ -275,6 +324,7 @@ static void add_layer_segments(Lower *lower, uint32_t first, uint32_t count, con
 static BlockId add_last_block(Lower *lower, uint32_t end, Layers *layers) {
     bool is_last = lower->stage == lower->pool->pp - 1;
     BlockId block = schedule_add_block(lower->schedule, lower->role, is_last ? "head" : "send");
+    lower->next_shares = false;
     end_open(lower, layers, open_before(lower, SCHEDULE_NONE, end));
     fill_late_waits(lower, layers);
     lower_last_ops(lower);
@@ -297,13 +347,25 @@ static void size_earlier(Lower *lower, uint32_t first, uint32_t count) {
     lower->earlier_mean = block_outputs(first + count / 2);
 }
 
+static bool needs_shares(const Lower *lower) {
+    bool needs = false;
+    for (uint32_t kind = 0; kind < lower->arch->kind_count; kind++)
+        needs = needs || !has_attention(lower, kind);
+    return needs && lower->token_ways > 1;
+}
+
 static void add_batches(Lower *lower) {
     uint64_t hidden_B = lower_hidden_B(lower);
     for (uint32_t batch = 0; batch < lower->batches; batch++) {
         lower_enter_batch(lower, batch);
         lower->hiddens[batch] = lower_step_buffer(lower, "hidden", lower_all(hidden_B));
+        lower->shares[batch] = SCHEDULE_NONE;
+        if (needs_shares(lower))
+            lower->shares[batch] =
+                lower_step_buffer(lower, "own_tokens", lower_room(lower, hidden_B));
         lower->residuals[batch] = lower_step_buffer(
-            lower, "residual", lower_room(lower, (1 + lower->earlier_count) * hidden_B));
+            lower, "residual",
+            lower_room(lower, (lower->streams + lower->earlier_count) * hidden_B));
     }
 }
 
@@ -315,6 +377,8 @@ static void add_program(Lower *lower) {
     size_earlier(lower, first, count);
     add_batches(lower);
     Layers layers = open_layers(lower, first, count);
+    lower->next_shares =
+        needs_shares(lower) && !has_attention(lower, lower->arch->kind_of_layer[first]);
     BlockId begin = lower_first_block(lower);
     add_layer_blocks(lower, first, count, &layers);
     BlockId end = add_last_block(lower, first + count, &layers);
@@ -455,6 +519,7 @@ void lower_plan(const Plan *plan, uint32_t pool_index, const Arch *arch, Phase p
     bool decode = phase == PHASE_DECODE;
     schedule_init(out, decode ? "decode" : "prefill", pool_ranks(pool));
     Lower lower = {.pool = pool, .arch = arch, .phase = phase, .schedule = out};
+    lower.streams = lower_streams(arch);
     lower.overlap = decode ? pool->decode_overlap : pool->prefill_overlap;
     lower.routing = routing_of(pool, arch);
     lower.token_ways = lower.routing == LOWER_LOCAL ? 1 : pool->tp;

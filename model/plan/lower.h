@@ -29,6 +29,15 @@ enum { LOWER_STREAM_COMPUTE, LOWER_STREAM_COMM, LOWER_STREAM_PIPELINE, LOWER_STR
 void lower_plan(const Plan *plan, uint32_t pool, const Arch *arch, Phase phase, uint32_t steps,
                 Schedule *out);
 
+// Refuses a model of which some matrix is read by no known operation, so that no part of it would
+// be left out of a price; one line that names it.
+bool lower_check(const Arch *arch, Err *err);
+
+// Experts that compute something, of those that a token chooses. Experts that compute nothing are
+// assumed to be chosen like the others: of 12 among 512 and 256 that compute nothing it is 8, which
+// is what LongCat-Flash is trained to (arXiv:2509.01322, section 2.1). Rounded up.
+uint32_t lower_chosen(const MlpSpec *mlp);
+
 // Equal for plans that differ in nothing that the schedules of a phase depend on.
 Digest lower_digest(const Plan *plan, Phase phase);
 

@@ -1,84 +1,151 @@
-// Attention of one layer, by kind: what each kernel computes and moves on one of tp ranks.
+// Attention over a cache, by kind: what each kernel computes and moves on one of tp ranks.
 //
 // Invariant: reads `hidden` (normed, all tokens of the attention-DP rank), returns partial sums of
-// all tokens over the ranks that cut the heads. Cache bytes are read once per cached token and
-// layer, state once per sequence; the pairs of a token and what it attends to carry the arithmetic.
+// all tokens over the ranks that cut the heads. Cache bytes are read once per cached token that is
+// attended to and layer; the pairs of a token and what it attends to carry the arithmetic.
+// A window bounds both. Where an indexer picks tokens, it scores all of them; the picks bound the
+// pairs, and in decode the cached tokens too (the tokens of a chunk together pick about all).
 // Sources: DeepSeek-V2, arXiv:2405.04434, section 2.1 and appendix C (MLA, absorbed projections);
-// FlashAttention-2, arXiv:2307.08691 (4 flop per pair and dimension); Kimi Linear, arXiv:2510.26692
-// (KDA: 6 d d + 3 C d + C C flop per token and head in chunks of C = 64), and for one token at a
-// time the recurrence of Yang, Kautz, Hatamizadeh, "Gated Delta Networks", arXiv:2412.06464.
+// FlashAttention-2, arXiv:2307.08691 (4 flop per pair and dimension); DeepSeek-V3.2, section 2
+// (indexer; attention in the latent space in both phases); Step-3, arXiv:2507.19427 (queries
+// through a shared projection); the modelling code of DeepSeek-V4 (compressed entries).
 #include "model/plan/lower_internal.h"
 
-#define ACT       LOWER_BF16_B
-#define F32_B     4
-#define KDA_CHUNK 64 // tokens; flash-linear-attention and the Kimi Linear report
-// Flop per state element of one recurrent step: decay 1, read by k 2, rank-1 update 2, read by q 2.
-#define KDA_STEP_FLOP 7
+#define ACT     LOWER_BF16_B
+#define SCORE_B 4 // f32
+#define PICK_B  4 // int32
+#define USE     LOWER_USE
 
-static const AttentionSpec *spec_of(const Lower *lower) {
+const AttentionSpec *lower_spec(const Lower *lower) {
     return &lower->arch->attentions[lower->arch->kinds[lower->kind].attention];
 }
 
-// Query heads of one rank; the plan is legal, so tp divides them.
-static uint64_t rank_heads(const Lower *lower) {
-    return spec_of(lower)->heads / lower->pool->tp;
+uint64_t lower_heads(const Lower *lower) {
+    return lower_spec(lower)->heads / lower->pool->tp;
 }
 
-static BufferId project_named(Lower *lower, const char *name, BufferId in,
-                              const char *const *names) {
-    LowerWeight weight = lower_attention_weight(lower, names);
-    return lower_project(lower, OP_CLASS_PROJECTION, name, in, &weight);
+BufferId lower_project_uses(Lower *lower, const char *name, BufferId in, uint32_t uses) {
+    LowerWeights weights = lower_attention_weights(lower, uses);
+    return lower_project(lower, OP_CLASS_PROJECTION, name, in, &weights);
 }
 
-static bool has_weight(const Lower *lower, const char *name) {
-    const char *const names[] = {name, NULL};
-    return lower_attention_weight(lower, names).n > 0;
+static bool has_use(const Lower *lower, uint32_t uses) {
+    return lower_attention_weights(lower, uses).count > 0;
 }
 
-// Sets what an attention kernel reads and writes besides `queries` and `out`.
-static void add_attention(Lower *lower, Op *op, BufferId queries, BufferId out) {
+static uint64_t token_B(const Lower *lower, BufferId buffer) {
+    return lower->schedule->buffers[buffer].bytes.per_token;
+}
+
+// Per token in an extent that is divided by the ratio of compressed entries.
+static void add_per_token(Extent *extent, uint64_t B) {
+    extent->per_token += B * (extent->divide > 1 ? extent->divide : 1);
+}
+
+void lower_attend(Lower *lower, Op *op, BufferId queries, BufferId out) {
     op->op_class = OP_CLASS_ATTENTION;
-    op->compute.bytes.per_token += lower->schedule->buffers[queries].bytes.per_token +
-                                   lower->schedule->buffers[out].bytes.per_token;
+    add_per_token(&op->compute.bytes, token_B(lower, queries) + token_B(lower, out));
     lower_compute(lower, op);
     lower_read(lower, queries);
     lower_write(lower, out);
 }
 
 static BufferId project_out(Lower *lower, BufferId heads) {
-    static const char *const names[] = {"o_proj", NULL};
-    return project_named(lower, "o_proj", heads, names);
+    return lower_project_uses(lower, "o_proj", heads, USE(OUTPUT));
 }
 
-// The sigmoid gate of the output: reads the gate's projection of `hidden` and the heads.
-static BufferId gate_heads(Lower *lower, BufferId heads, BufferId gates) {
-    uint64_t token_B = lower->schedule->buffers[heads].bytes.per_token;
-    BufferId out = lower_buffer(lower, "gated", lower_all(token_B));
-    lower_memory(lower, OP_CLASS_NORM, "output_gate", lower_all(3 * token_B));
+BufferId lower_gate_heads(Lower *lower, BufferId heads, BufferId gates) {
+    uint64_t heads_B = token_B(lower, heads);
+    BufferId out = lower_buffer(lower, "gated", lower_all(heads_B));
+    lower_memory(lower, OP_CLASS_NORM, "output_gate", lower_all(3 * heads_B));
     lower_read(lower, heads);
     lower_read(lower, gates);
     lower_write(lower, out);
     return out;
 }
 
+// Of a cached token: FP8 caches keep scales, and some parts wider (AttentionSpec).
+static uint64_t cached_B(const Lower *lower, uint64_t elements, uint64_t packed_B) {
+    NumFmt format = lower->pool->kv_format;
+    return format == NUMFMT_FP8 && packed_B > 0 ? packed_B : numfmt_bytes(format, elements);
+}
+
+static uint64_t latent_cache_B(const Lower *lower) {
+    const AttentionSpec *spec = lower_spec(lower);
+    return cached_B(lower, spec->kv_elements_per_token, spec->kv_packed_B_per_token);
+}
+
+// ---- Which tokens are attended to.
+
+// The indexer: its queries and keys from `hidden` and from the latent of the queries, whole on
+// every rank; one kernel that scores all keys and keeps the best. Returns the picks of each token,
+// or SCHEDULE_NONE where there is none, or where those of an earlier layer are used.
+static BufferId add_indexer(Lower *lower, BufferId latents) {
+    const AttentionSpec *spec = lower_spec(lower);
+    if (spec->index_heads == 0) return SCHEDULE_NONE;
+    LowerWeights weights = lower_attention_weights(lower, USE(INDEX)), from[2] = {{.count = 0}};
+    for (uint32_t i = 0; i < weights.count; i++) {
+        LowerWeights *side = &from[weights.of[i].k != lower->arch->hidden];
+        side->of[side->count++] = weights.of[i];
+    }
+    BufferId ins[] = {lower->hidden, latents}, projected[2];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < 2; i++)
+        if (from[i].count > 0)
+            projected[count++] =
+                lower_project(lower, OP_CLASS_PROJECTION, "index_proj", ins[i], &from[i]);
+    if (count == 0) return SCHEDULE_NONE;
+    uint64_t key_B = cached_B(lower, spec->index_elements, spec->index_packed_B);
+    BufferId picks = lower_buffer(lower, "picks", lower_all((uint64_t)PICK_B * spec->index_top_k));
+    Op op = {.kind = OP_ATTENTION, .name = "index_top_k"};
+    // each head's product, its weight, and the sum over heads
+    op.compute.flop.per_pair = (uint64_t)spec->index_heads * (2 * (uint64_t)spec->index_dim + 2);
+    op.compute.bytes.per_kv = key_B;
+    op.compute.bytes.per_pair = 2 * SCORE_B; // scores written, and read by the choice
+    op.compute.flop.divide = op.compute.bytes.divide = spec->ratio;
+    add_per_token(&op.compute.bytes, key_B + (count > 1 ? token_B(lower, projected[1]) : 0));
+    lower_attend(lower, &op, projected[0], picks);
+    if (count > 1) lower_read(lower, projected[1]);
+    return picks;
+}
+
+// Bounds of the pairs, and of the cached tokens that are read; 0: all.
+static uint64_t pairs_window(const Lower *lower) {
+    const AttentionSpec *spec = lower_spec(lower);
+    uint64_t picked = spec->index_top_k, window = spec->window;
+    return picked > 0 && (window == 0 || picked < window) ? picked : window;
+}
+
+static uint64_t cache_window(const Lower *lower) {
+    return lower->phase == PHASE_DECODE ? pairs_window(lower) : lower_spec(lower)->window;
+}
+
+static void read_picks(Lower *lower, BufferId picks) {
+    if (picks != SCHEDULE_NONE) lower_read(lower, picks);
+}
+
 // ---- GQA.
 
 static BufferId add_gqa(Lower *lower) {
-    static const char *const qkv_names[] = {"q_proj", "k_proj", "v_proj", NULL};
-    const AttentionSpec *spec = spec_of(lower);
+    const AttentionSpec *spec = lower_spec(lower);
     uint32_t tp = lower->pool->tp;
-    uint64_t heads = rank_heads(lower), kv_heads = spec->kv_heads > tp ? spec->kv_heads / tp : 1;
+    uint64_t heads = lower_heads(lower), kv_heads = spec->kv_heads > tp ? spec->kv_heads / tp : 1;
     uint64_t both = (uint64_t)spec->head_dim + spec->value_dim;
     uint64_t cache_B = numfmt_bytes(lower->pool->kv_format, kv_heads * both);
-    BufferId qkv = project_named(lower, "qkv_proj", lower->hidden, qkv_names);
-    uint64_t qkv_B = lower->schedule->buffers[qkv].bytes.per_token;
+    BufferId qkv = lower_project_uses(lower, "qkv_proj", lower->hidden, USE(HEADS) | USE(LATENT));
+    uint64_t qkv_B = token_B(lower, qkv);
     lower_memory(lower, OP_CLASS_NORM, "rope_and_cache", lower_all(2 * qkv_B + cache_B));
     lower_add(lower, qkv);
+    BufferId queries = qkv;
+    if (has_use(lower, USE(UP))) queries = lower_project_uses(lower, "q_up_proj", qkv, USE(UP));
+    BufferId picks = add_indexer(lower, qkv);
     BufferId out = lower_buffer(lower, "heads", lower_all(ACT * heads * spec->value_dim));
-    Op op = {.kind = OP_ATTENTION, .name = "attention"};
-    op.compute.flop.per_pair = 2 * heads * both;
-    op.compute.bytes.per_kv = cache_B;
-    add_attention(lower, &op, qkv, out);
+    Op op = {.kind = OP_ATTENTION, .name = spec->window > 0 ? "window_attention" : "attention"};
+    op.compute.flop = (Extent){.per_pair = 2 * heads * both, .window = pairs_window(lower)};
+    op.compute.bytes = (Extent){.per_kv = cache_B, .window = cache_window(lower)};
+    lower_attend(lower, &op, queries, out);
+    read_picks(lower, picks);
+    if (spec->output_gate) out = lower_gate_heads(lower, out, qkv);
     return project_out(lower, out);
 }
 
@@ -86,28 +153,23 @@ static BufferId add_gqa(Lower *lower) {
 
 // The latent of keys and values and, where queries have one too, theirs; norms, and the queries.
 static BufferId add_mla_queries(Lower *lower, BufferId *latents) {
-    static const char *const both[] = {"q_a_proj", "kv_a_proj_with_mqa", NULL};
-    static const char *const only_kv[] = {"kv_a_proj_with_mqa", NULL};
-    static const char *const q[] = {"q_proj", NULL}, *const q_b[] = {"q_b_proj", NULL};
-    const AttentionSpec *spec = spec_of(lower);
-    bool has_latent = spec->q_lora > 0;
-    *latents = project_named(lower, "latent_proj", lower->hidden, has_latent ? both : only_kv);
-    uint64_t latent_B = lower->schedule->buffers[*latents].bytes.per_token;
-    uint64_t cache_B = numfmt_bytes(lower->pool->kv_format, spec->kv_elements_per_token);
+    const AttentionSpec *spec = lower_spec(lower);
+    *latents = lower_project_uses(lower, "latent_proj", lower->hidden, USE(LATENT));
+    uint64_t latent_B = token_B(lower, *latents);
+    uint64_t cache_B = latent_cache_B(lower);
     // one kernel norms both latents, rotates the shared key and writes the cache
     lower_memory(lower, OP_CLASS_NORM, "latent_norm_and_cache", lower_all(2 * latent_B + cache_B));
     lower_add(lower, *latents);
-    return has_latent ? project_named(lower, "q_b_proj", *latents, q_b)
-                      : project_named(lower, "q_proj", lower->hidden, q);
+    return spec->q_lora > 0 ? lower_project_uses(lower, "q_b_proj", *latents, USE(UP))
+                            : lower_project_uses(lower, "q_proj", lower->hidden, USE(HEADS));
 }
 
 // One head-wise product with a part of kv_b: the absorbed projections.
 static BufferId absorb(Lower *lower, const char *name, BufferId in, uint32_t n, uint32_t k) {
-    static const char *const names[] = {"kv_b_proj", NULL};
-    LowerWeight part = lower_attention_weight(lower, names);
+    LowerWeight part = lower_attention_weights(lower, USE(KV_UP)).of[0];
     part.n = n;
     part.k = k;
-    uint64_t heads = rank_heads(lower);
+    uint64_t heads = lower_heads(lower);
     BufferId out = lower_buffer(lower, name, lower_all(ACT * heads * n));
     OpId id = lower_gemm(lower, OP_CLASS_PROJECTION, name, lower_all(1), &part);
     lower->schedule->ops[id].compute.batch = (uint32_t)heads;
@@ -116,123 +178,133 @@ static BufferId absorb(Lower *lower, const char *name, BufferId in, uint32_t n, 
     return out;
 }
 
-// Decode: queries go into the latent space, where all heads read the same cache.
-static BufferId attend_in_latent(Lower *lower, BufferId queries) {
-    const AttentionSpec *spec = spec_of(lower);
-    uint64_t heads = rank_heads(lower);
+// Queries go into the latent space, where all heads read the same cache: decode, and wherever
+// tokens are picked.
+static BufferId attend_in_latent(Lower *lower, BufferId queries, BufferId picks) {
+    const AttentionSpec *spec = lower_spec(lower);
+    uint64_t heads = lower_heads(lower);
     uint32_t nope = spec->head_dim - spec->rope;
     BufferId absorbed = absorb(lower, "q_absorb", queries, spec->kv_lora, nope);
     BufferId out = lower_buffer(lower, "latent_heads", lower_all(ACT * heads * spec->kv_lora));
     Op op = {.kind = OP_ATTENTION, .name = "mla_absorbed"};
     op.compute.flop.per_pair = 2 * heads * (spec->kv_lora + spec->rope) + 2 * heads * spec->kv_lora;
-    op.compute.bytes.per_kv = numfmt_bytes(lower->pool->kv_format, spec->kv_elements_per_token);
+    op.compute.flop.window = pairs_window(lower);
+    op.compute.bytes.per_kv = latent_cache_B(lower);
+    op.compute.bytes.window = cache_window(lower);
     op.compute.bytes.per_token = ACT * heads * spec->rope; // of the queries, which are not absorbed
-    add_attention(lower, &op, absorbed, out);
+    lower_attend(lower, &op, absorbed, out);
     lower_read(lower, queries);
+    read_picks(lower, picks);
     return absorb(lower, "v_absorb", out, spec->value_dim, spec->kv_lora);
 }
 
 // Prefill: keys and values of all heads are made from the latents of all cached tokens. The buffer
 // holds those of one chunk at a time, as engines do.
 static BufferId attend_expanded(Lower *lower, BufferId queries, BufferId latents) {
-    static const char *const names[] = {"kv_b_proj", NULL};
-    const AttentionSpec *spec = spec_of(lower);
-    uint64_t heads = rank_heads(lower);
-    LowerWeight weight = lower_attention_weight(lower, names);
-    uint64_t expanded_B = (uint64_t)ACT * weight.n;
+    const AttentionSpec *spec = lower_spec(lower);
+    uint64_t heads = lower_heads(lower);
+    LowerWeights weights = lower_attention_weights(lower, USE(KV_UP));
+    uint64_t expanded_B = (uint64_t)ACT * lower_rows(&weights);
     BufferId expanded = lower_buffer(lower, "expanded_kv", lower_all(expanded_B));
-    lower_gemm(lower, OP_CLASS_PROJECTION, "kv_b_proj", (Extent){.per_kv = 1}, &weight);
-    lower_read(lower, latents);
-    lower_write(lower, expanded);
+    Extent cached = {.per_kv = 1, .window = spec->window};
+    lower_gemms(lower, OP_CLASS_PROJECTION, "kv_b_proj", cached, &weights, latents, expanded);
     BufferId out = lower_buffer(lower, "heads", lower_all(ACT * heads * spec->value_dim));
     Op op = {.kind = OP_ATTENTION, .name = "mla_expanded"};
     op.compute.flop.per_pair = 2 * heads * ((uint64_t)spec->head_dim + spec->value_dim);
     op.compute.bytes.per_kv = expanded_B + (uint64_t)ACT * spec->rope;
-    add_attention(lower, &op, queries, out);
+    op.compute.flop.window = op.compute.bytes.window = spec->window;
+    lower_attend(lower, &op, queries, out);
     lower_read(lower, expanded);
     return out;
 }
 
 static BufferId add_mla(Lower *lower) {
-    static const char *const gate_names[] = {"g_proj", NULL};
+    const AttentionSpec *spec = lower_spec(lower);
     BufferId latents, queries = add_mla_queries(lower, &latents);
-    BufferId heads = lower->phase == PHASE_DECODE ? attend_in_latent(lower, queries)
-                                                  : attend_expanded(lower, queries, latents);
-    if (has_weight(lower, "g_proj")) {
-        BufferId gates = project_named(lower, "g_proj", lower->hidden, gate_names);
-        heads = gate_heads(lower, heads, gates);
-    }
-    return project_out(lower, heads);
+    BufferId picks = add_indexer(lower, latents);
+    bool absorbs = lower->phase == PHASE_DECODE || spec->index_top_k > 0;
+    BufferId heads = absorbs ? attend_in_latent(lower, queries, picks)
+                             : attend_expanded(lower, queries, latents);
+    BufferId gates = queries;
+    if (spec->q_lora > 0 && has_use(lower, USE(HEADS)))
+        gates = lower_project_uses(lower, "g_proj", lower->hidden, USE(HEADS));
+    else if (!spec->output_gate)
+        return project_out(lower, heads);
+    return project_out(lower, lower_gate_heads(lower, heads, gates));
 }
 
-// ---- KDA.
+// ---- Compressed: one head of keys and values, in a window and in entries of `ratio` tokens.
 
-// Short convolutions of q, k and v over the last tokens; their tails are state.
-static BufferId add_convolution(Lower *lower, BufferId qkv) {
-    const AttentionSpec *spec = spec_of(lower);
-    uint64_t channels = 3 * rank_heads(lower) * spec->head_dim;
-    uint64_t tail_B = channels * (spec->conv - 1) * ACT;
-    BufferId out = lower_buffer(lower, "convolved", lower_all(ACT * channels));
-    Extent bytes = {.fixed = channels * spec->conv * F32_B,
-                    .per_token = 2 * ACT * channels,
-                    .per_sequence = 2 * tail_B};
-    lower_memory(lower, OP_CLASS_ATTENTION, "kda_convolution", bytes);
-    lower_read(lower, qkv);
+// The output of each group of heads by rows of its own; a rank has the groups of its heads, or a
+// part of one.
+static BufferId project_groups(Lower *lower, BufferId heads) {
+    LowerWeight whole = lower_attention_weights(lower, USE(GROUPED)).of[0];
+    uint64_t width = (uint64_t)lower_spec(lower)->heads * lower_spec(lower)->value_dim;
+    uint32_t groups = whole.k > 0 && whole.k < width ? (uint32_t)(width / whole.k) : 1;
+    uint32_t tp = lower->pool->tp;
+    LowerWeight part = {whole.n / groups, whole.k, whole.format};
+    if (tp > groups) part.k = whole.k * groups / tp;
+    uint32_t held = tp > groups ? 1 : groups / tp;
+    BufferId out = lower_buffer(lower, "o_a_proj", lower_all((uint64_t)ACT * held * part.n));
+    OpId id = lower_gemm(lower, OP_CLASS_PROJECTION, "o_a_proj", lower_all(1), &part);
+    lower->schedule->ops[id].compute.batch = held;
+    lower_read(lower, heads);
     lower_write(lower, out);
     return out;
 }
 
-// The decay of each channel and the step size of each head: low-rank, then one whole width.
-static BufferId add_decay(Lower *lower) {
-    static const char *const low[] = {"f_a_proj", "b_proj", "g_a_proj", NULL};
-    static const char *const high[] = {"f_b_proj", NULL};
-    BufferId ranks = project_named(lower, "f_a_b_proj", lower->hidden, low);
-    return project_named(lower, "f_b_proj", ranks, high);
+// Every token attends to `window` tokens (fewer at the start of a text, which is neglected), and to
+// one entry for each `ratio` tokens before it, of which the indexer may pick some.
+static void size_compressed(const Lower *lower, Op *op) {
+    const AttentionSpec *spec = lower_spec(lower);
+    NumFmt format = lower->pool->kv_format;
+    uint64_t pair = 2 * lower_heads(lower) * ((uint64_t)spec->head_dim + spec->value_dim);
+    uint64_t near_B = numfmt_bytes(format, spec->kv_elements_per_token);
+    Extent *flop = &op->compute.flop, *bytes = &op->compute.bytes;
+    if (spec->ratio == 0) {
+        *flop = (Extent){.per_pair = pair, .window = spec->window};
+        *bytes = (Extent){.per_kv = near_B, .window = spec->window};
+        return;
+    }
+    uint64_t ratio = spec->ratio, picked = ratio * spec->index_top_k;
+    *flop = (Extent){.per_pair = pair, .divide = ratio, .window = picked};
+    flop->per_token = pair * spec->window * ratio;
+    *bytes = (Extent){.per_kv = numfmt_bytes(format, spec->entry_elements), .divide = ratio};
+    bytes->per_sequence = near_B * spec->window * ratio;
+    if (lower->phase == PHASE_DECODE) bytes->window = picked;
 }
 
-// One state matrix of head_dim x value_dim in f32 per head and sequence, read and written once.
-static BufferId add_delta_rule(Lower *lower, BufferId qkv, BufferId decay) {
-    const AttentionSpec *spec = spec_of(lower);
-    uint64_t heads = rank_heads(lower), d = spec->head_dim, state = d * spec->value_dim;
-    bool decode = lower->phase == PHASE_DECODE;
-    BufferId out = lower_buffer(lower, "heads", lower_all(ACT * heads * spec->value_dim));
-    Op op = {.kind = decode ? OP_MEMORY : OP_ATTENTION, .name = decode ? "kda_step" : "kda_chunks"};
-    op.compute.flop.per_token =
-        heads *
-        (decode ? KDA_STEP_FLOP * state : 6 * state + 3 * KDA_CHUNK * d + KDA_CHUNK * KDA_CHUNK);
-    op.compute.bytes.per_token = lower->schedule->buffers[decay].bytes.per_token;
-    op.compute.bytes.per_sequence = 2 * F32_B * heads * state;
-    add_attention(lower, &op, qkv, out);
-    lower_read(lower, decay);
-    return out;
-}
-
-static BufferId add_kda(Lower *lower) {
-    static const char *const with_gate[] = {"q_proj", "k_proj", "v_proj", "g_proj", NULL};
-    static const char *const gate_up[] = {"g_b_proj", NULL};
-    BufferId qkvg = project_named(lower, "qkvg_proj", lower->hidden, with_gate);
-    BufferId decay = add_decay(lower);
-    BufferId convolved = add_convolution(lower, qkvg);
-    BufferId heads = add_delta_rule(lower, convolved, decay);
-    BufferId gates = qkvg;
-    if (has_weight(lower, "g_b_proj"))
-        gates = project_named(lower, "g_b_proj", lower->hidden, gate_up);
-    return project_out(lower,
-                       gate_heads(lower, heads, gates)); // norm of each head in the same kernel
+static BufferId add_compressed(Lower *lower) {
+    const AttentionSpec *spec = lower_spec(lower);
+    BufferId latents = lower_project_uses(lower, "latent_proj", lower->hidden, USE(LATENT));
+    uint64_t cache_B =
+        numfmt_bytes(lower->pool->kv_format, spec->kv_elements_per_token + spec->entry_elements);
+    lower_memory(lower, OP_CLASS_NORM, "latent_norm_and_cache",
+                 lower_all(2 * token_B(lower, latents) + cache_B));
+    lower_add(lower, latents);
+    BufferId queries = lower_project_uses(lower, "q_up_proj", latents, USE(UP));
+    BufferId picks = add_indexer(lower, latents);
+    uint64_t heads_B = ACT * lower_heads(lower) * spec->value_dim;
+    BufferId heads = lower_buffer(lower, "heads", lower_all(heads_B));
+    Op op = {.kind = OP_ATTENTION, .name = "compressed_attention"};
+    size_compressed(lower, &op);
+    lower_attend(lower, &op, queries, heads);
+    read_picks(lower, picks);
+    return project_out(lower, project_groups(lower, heads));
 }
 
 BufferId lower_attention(Lower *lower) {
-    switch (spec_of(lower)->kind) {
+    switch (lower_spec(lower)->kind) {
     case ATTENTION_GQA: return add_gqa(lower);
     case ATTENTION_MLA: return add_mla(lower);
-    case ATTENTION_KDA: return add_kda(lower);
-    case ATTENTION_COMPRESSED:
+    case ATTENTION_COMPRESSED: return add_compressed(lower);
+    case ATTENTION_KDA:
     case ATTENTION_GATED_DELTA:
     case ATTENTION_LIGHTNING:
     case ATTENTION_MAMBA1:
-    case ATTENTION_MAMBA2:
+    case ATTENTION_MAMBA2: return project_out(lower, lower_state(lower));
     case ATTENTION_NONE:
     case ATTENTION_KIND_COUNT: break;
     }
-    return lower->hidden;
+    return lower->hidden; // not called for layers without attention
 }

@@ -10,10 +10,11 @@
 
 #define ACT     LOWER_BF16_B
 #define TOKEN_B 4 // int32
+#define F32_B   4
 
-// The residual stream and `count` block outputs, of a token.
+// The residual streams and `count` block outputs, of a token.
 static uint64_t payload_B(const Lower *lower, uint64_t count) {
-    return (1 + count) * lower_hidden_B(lower);
+    return (lower->streams + count) * lower_hidden_B(lower);
 }
 
 // With two batches a transfer of each, on channels of their own; sampled tokens go at once.
@@ -62,18 +63,18 @@ static BufferId add_embedding(Lower *lower, OpId tokens) {
 
 // The first norm: what a layer reads, and the residual stream that begins here.
 static void begin_layers(Lower *lower, BufferId in, OpId arrived) {
-    bool cut = lower->token_ways > 1;
-    BufferId out =
-        cut ? lower_buffer(lower, "input_normed", lower_room(lower, lower_hidden_B(lower)))
-            : lower->hidden;
-    uint64_t vectors = 3 + 2 * lower->earlier_arriving;
+    bool cut = lower->token_ways > 1, gathers = cut && !lower->next_shares;
+    BufferId out = cut ? lower->share : lower->hidden;
+    if (gathers)
+        out = lower_buffer(lower, "input_normed", lower_room(lower, lower_hidden_B(lower)));
+    uint64_t vectors = 1 + 2 * (lower->streams + lower->earlier_arriving);
     lower_memory(lower, OP_CLASS_NORM, "input_norm",
                  lower_share(lower, vectors * lower_hidden_B(lower)));
     if (arrived != SCHEDULE_NONE) schedule_add_wait(lower->schedule, arrived);
     lower_read(lower, in);
     lower_write(lower, lower->residual);
     lower_write(lower, out);
-    if (cut) lower_to_hidden(lower, out);
+    if (gathers) lower_to_hidden(lower, out);
 }
 
 static void add_arrival(Lower *lower) {
@@ -122,8 +123,26 @@ static void add_departure(Lower *lower) {
 
 // The head is the table of its own, or the embedding when tied.
 static LowerWeight head_weight(const Lower *lower) {
-    LowerWeight weight = lower_component_weight(lower, COMPONENT_HEAD, SHARD_VOCAB);
-    return weight.n > 0 ? weight : lower_component_weight(lower, COMPONENT_EMBEDDING, SHARD_VOCAB);
+    LowerWeights weights = lower_component_weights(lower, COMPONENT_HEAD, SHARD_VOCAB);
+    if (weights.count == 0)
+        weights = lower_component_weights(lower, COMPONENT_EMBEDDING, SHARD_VOCAB);
+    return weights.of[0];
+}
+
+static void read_tokens(Lower *lower) {
+    for (uint32_t batch = 0; batch < lower->batches; batch++)
+        lower_read(lower, lower->hiddens[batch]);
+}
+
+// One stream from several, of the last token of each sequence.
+static void add_stream_head(Lower *lower) {
+    LowerWeight weight = lower_stream_weight(lower, 0);
+    if (weight.n == 0) return;
+    Extent bytes = {.per_sequence = (uint64_t)F32_B * weight.n};
+    BufferId out = lower_buffer(lower, "stream_head", bytes);
+    lower_gemm(lower, OP_CLASS_HEAD, "stream_head", (Extent){.per_sequence = 1}, &weight);
+    read_tokens(lower);
+    lower_write(lower, out);
 }
 
 // Logits of the last token of each sequence, from all parts of the vocabulary.
@@ -133,8 +152,7 @@ static BufferId add_logits(Lower *lower) {
     Extent whole = {.per_sequence = part_B * tp};
     BufferId part = lower_buffer(lower, "logits_part", (Extent){.per_sequence = part_B});
     lower_gemm(lower, OP_CLASS_HEAD, "lm_head", (Extent){.per_sequence = 1}, &weight);
-    for (uint32_t batch = 0; batch < lower->batches; batch++)
-        lower_read(lower, lower->hiddens[batch]);
+    read_tokens(lower);
     lower_write(lower, part);
     if (tp == 1) return part;
     BufferId all = lower_buffer(lower, "logits", whole);
@@ -153,6 +171,7 @@ static BufferId add_logits(Lower *lower) {
 }
 
 static void add_head(Lower *lower) {
+    add_stream_head(lower);
     BufferId logits = add_logits(lower);
     Extent bytes = lower->schedule->buffers[logits].bytes;
     bool feeds_back = lower->phase == PHASE_DECODE && lower->pool->pp > 1;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "model/plan/lower.h"
+#include "model/plan/lower_matrix.h"
 
 #define LOWER_BF16_B 2 // bytes of an activation element between kernels
 
@@ -36,10 +37,16 @@ typedef struct Lower {
     BufferId token_ids, hidden, residual; // of the batch that is being lowered
     uint32_t batches;                     // 2: the tokens are cut in two halves (two-batch overlap)
     BufferId hiddens[LOWER_BATCHES_MAX], residuals[LOWER_BATCHES_MAX];
+    // Where the next layer has no attention, it reads this rank's tokens only: `share` instead of
+    // `hidden`. SCHEDULE_NONE when tokens are not cut or all layers have one.
+    bool next_shares;
+    BufferId share, shares[LOWER_BATCHES_MAX];
     uint32_t part, parts; // which part of the tokens all sizes are of; parts 0: all
     uint64_t earlier_arriving, earlier_count; // block outputs before and after the stage
     uint64_t earlier_mean;                    // that a layer reads
+    uint32_t streams;                         // residual streams: 1, or of hyper-connections
     uint32_t kind;                            // LayerKind while a layer is added
+    uint32_t block;                           // of attention and dense part in the layer
     uint32_t moe_layer;                       // number of its first layer
 } Lower;
 
@@ -68,26 +75,6 @@ void lower_write(Lower *lower, BufferId buffer);
 void lower_add(Lower *lower, BufferId buffer);
 void lower_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes);
 
-// ---- Weights of the layer kind (or of the model), as this role's ranks hold them
-// (lower_weight.c).
-
-typedef struct LowerWeight {
-    uint32_t n, k; // n == 0: there is none
-    NumFmt format;
-} LowerWeight;
-
-// Attention matrices by name ("q_proj"), those that exist, side by side along n. NULL ends.
-LowerWeight lower_attention_weight(const Lower *lower, const char *const *names);
-// The matrices of a component with a shard rule, side by side along n.
-LowerWeight lower_component_weight(const Lower *lower, Component component, ShardRule shard);
-// One whole matrix with this many rows.
-LowerWeight lower_weight_of_rows(const Lower *lower, Component component, uint32_t rows);
-// Whether the layer kind (SCHEDULE_NONE: the model) has a vector or matrix whose name contains
-// this.
-bool lower_has(const Lower *lower, uint32_t kind, const char *name);
-// Arithmetic of a weight format under the plan's activations.
-NumFmt lower_math(const Lower *lower, NumFmt weights);
-
 // ---- Operations (lower_op.c). Return the id; waits and slices follow.
 
 OpId lower_gemm(Lower *lower, OpClass op_class, const char *name, Extent m,
@@ -97,10 +84,13 @@ OpId lower_compute(Lower *lower, const Op *op); // on the compute stream
 OpId lower_comm(Lower *lower, const Op *op);    // as it is
 // A collective with its own channel; stream, name, class and comm of `op` are kept.
 OpId lower_collective(Lower *lower, const Op *op);
-// Token-wise product: reads `in`, writes a new buffer with n bf16 elements a token, which it
-// returns.
+// Products of m rows: reads `in`, writes `out`.
+void lower_gemms(Lower *lower, OpClass op_class, const char *name, Extent m,
+                 const LowerWeights *weights, BufferId in, BufferId out);
+// Token-wise products: reads `in`, writes a new buffer with bf16 elements for all rows of a token,
+// which it returns.
 BufferId lower_project(Lower *lower, OpClass op_class, const char *name, BufferId in,
-                       const LowerWeight *weight);
+                       const LowerWeights *weights);
 
 // What a part of a layer gives for this rank's tokens, to be added to the residual stream; the
 // operation that does so waits for `wait` (SCHEDULE_NONE: for nothing).
@@ -116,6 +106,8 @@ typedef struct LowerResults {
 // Sum over tp of partial results of all tokens; what comes back covers this rank's tokens and lies
 // in `out` (SCHEDULE_NONE: in a new buffer). Without tp it is `partial` itself.
 BufferId lower_reduce(Lower *lower, const char *name, BufferId partial, BufferId out);
+// The same for any partial results of all tokens: all of them on each rank.
+BufferId lower_all_sum(Lower *lower, const char *name, BufferId partial);
 // All tokens from this rank's tokens.
 BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t token_B);
 // Residual add and norm of this rank's tokens; returns the normed tokens, or writes them to `out`.
@@ -123,11 +115,27 @@ BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results)
 void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out);
 // Gathers this rank's tokens into `hidden`; only where tokens are cut.
 void lower_to_hidden(Lower *lower, BufferId share);
+// Residual add and norm at the end of a layer: what the next one reads, into `hidden` or `share`.
+void lower_next(Lower *lower, const char *name, const LowerResults *results);
+// The product that gives how residual streams are mixed (matrix `number` of the layer kind), where
+// there are several.
+void lower_mix_streams(Lower *lower, uint32_t number);
 // Gated block cut by tp: all tokens in, partial sums of all tokens out (SCHEDULE_NONE: in a new
 // buffer).
 BufferId lower_gated(Lower *lower, Component component, BufferId in, BufferId out);
 
+// ---- Attention (lower_attention.c, lower_state.c).
+
 BufferId lower_attention(Lower *lower); // partial sums of all tokens
+BufferId lower_state(Lower *lower);     // of the kinds with a state instead of a cache
+const AttentionSpec *lower_spec(const Lower *lower);
+// Heads of one rank; the plan is legal, so tp divides them.
+uint64_t lower_heads(const Lower *lower);
+BufferId lower_project_uses(Lower *lower, const char *name, BufferId in, uint32_t uses);
+// Adds an attention kernel, with its reads of `queries` and writes of `out`.
+void lower_attend(Lower *lower, Op *op, BufferId queries, BufferId out);
+// The gate of the output: reads its projection and the heads.
+BufferId lower_gate_heads(Lower *lower, BufferId heads, BufferId gates);
 
 BlockId lower_first_block(Lower *lower); // embedding, or what arrives from the stage before
 void lower_last_ops(Lower *lower);       // head, or what leaves for the next stage

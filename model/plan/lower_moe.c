@@ -65,7 +65,7 @@ static bool is_all_to_all(const Lower *lower) {
 // Pairs that leave this rank: its share of the tokens, times the cuts of an expert that join
 // before; as a fraction of the DP rank's tokens in lowest terms.
 static Extent sent(const Lower *lower, const LowerRouted *routed, uint64_t B) {
-    uint64_t pairs = (uint64_t)lower->pool->moe_tp * routed->mlp->top_k;
+    uint64_t pairs = (uint64_t)lower->pool->moe_tp * routed->chosen;
     uint64_t common = wide_gcd(pairs, lower->token_ways);
     return (Extent){.per_token = pairs / common * B, .divide = lower->token_ways / common};
 }
@@ -84,7 +84,7 @@ static Extent sent_room(const Lower *lower, const LowerRouted *routed, uint64_t 
 
 // Pairs that reach this rank's experts when every expert gets the same.
 static Extent received(const Lower *lower, const LowerRouted *routed, uint64_t B) {
-    uint64_t pairs = (uint64_t)lower->pool->dp * routed->mlp->top_k;
+    uint64_t pairs = (uint64_t)lower->pool->dp * routed->chosen;
     return (Extent){.per_token = pairs * routed->experts * B, .divide = routed->slots};
 }
 
@@ -98,16 +98,13 @@ static Extent received_room(const Lower *lower, const LowerRouted *routed, uint6
 // ---- Router.
 
 static void add_router(Lower *lower, LowerRouted *routed, BufferId normed) {
-    uint32_t experts = routed->mlp->experts;
-    LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_ROUTER, experts);
-    uint64_t scores_B = (uint64_t)SCORE_B * experts;
+    LowerWeights weights = lower_component_weights(lower, COMPONENT_ROUTER, SHARD_REPLICATED);
+    uint64_t scores_B = (uint64_t)SCORE_B * lower_rows(&weights);
     uint64_t routes_B = (uint64_t)ROUTE_B * routed->mlp->top_k;
     BufferId scores = lower_buffer(lower, "scores", lower_room(lower, scores_B));
     routed->routes = provide(lower, routed->kept == NULL ? NULL : &routed->kept->routes, "routes",
                              lower_room(lower, routes_B));
-    lower_gemm(lower, OP_CLASS_ROUTER, "router", lower_share(lower, 1), &weight);
-    lower_read(lower, normed);
-    lower_write(lower, scores);
+    lower_gemms(lower, OP_CLASS_ROUTER, "router", lower_share(lower, 1), &weights, normed, scores);
     lower_memory(lower, OP_CLASS_ROUTER, "top_k", lower_share(lower, scores_B + routes_B));
     lower_read(lower, scores);
     lower_write(lower, routed->routes);
@@ -115,11 +112,10 @@ static void add_router(Lower *lower, LowerRouted *routed, BufferId normed) {
 
 static BufferId add_latent(Lower *lower, BufferId normed) {
     const MlpSpec *mlp = mlp_of(lower);
-    LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_LATENT, mlp->latent);
+    LowerWeights weights = lower_weights_of_rows(lower, COMPONENT_LATENT, mlp->latent);
     BufferId out = lower_buffer(lower, "latent", lower_room(lower, (uint64_t)ACT * mlp->latent));
-    lower_gemm(lower, OP_CLASS_LATENT, "latent_down", lower_share(lower, 1), &weight);
-    lower_read(lower, normed);
-    lower_write(lower, out);
+    Extent share = lower_share(lower, 1);
+    lower_gemms(lower, OP_CLASS_LATENT, "latent_down", share, &weights, normed, out);
     return out;
 }
 
@@ -234,42 +230,49 @@ static void dispatch(Lower *lower, LowerRouted *routed, uint32_t chunk, BufferId
 
 // ---- At the experts.
 
-static OpId add_experts(Lower *lower, const LowerRouted *routed, const char *name,
-                        ShardRule shard) {
-    LowerWeight weight = lower_component_weight(lower, COMPONENT_ROUTED, shard);
+static void add_product(Lower *lower, const LowerRouted *routed, const char *name,
+                        const LowerWeight *weight) {
     Op op = {.kind = OP_GROUPED_GEMM, .op_class = OP_CLASS_EXPERTS, .name = name};
-    op.compute = (Compute){.m = lower_all((uint64_t)lower->pool->dp * routed->mlp->top_k),
-                           .n = weight.n,
-                           .k = weight.k,
+    op.compute = (Compute){.m = lower_all((uint64_t)lower->pool->dp * routed->chosen),
+                           .n = weight->n,
+                           .k = weight->k,
                            .batch = 1,
-                           .weight_format = weight.format,
-                           .math_format = lower_math(lower, weight.format),
+                           .weight_format = weight->format,
+                           .math_format = lower_math(lower, weight->format),
                            .experts = routed->experts,
                            .experts_total = routed->slots,
                            .first_expert = routed->first,
                            .expert_sharers = lower->pool->moe_tp,
                            .moe_layer = lower->moe_layer};
-    return lower_compute(lower, &op);
+    lower_compute(lower, &op);
+}
+
+// The first product waits for `arrives`, or for nothing (SCHEDULE_NONE).
+static void add_experts(Lower *lower, const LowerRouted *routed, const char *name,
+                        const LowerWeights *weights, OpId arrives, BufferId in, BufferId out) {
+    for (uint32_t i = 0; i < weights->count; i++) {
+        add_product(lower, routed, name, &weights->of[i]);
+        if (arrives != SCHEDULE_NONE && i == 0) schedule_add_wait(lower->schedule, arrives);
+        lower_read(lower, in);
+        lower_write(lower, out);
+    }
 }
 
 static BufferId compute_experts(Lower *lower, const LowerRouted *routed, uint32_t chunk) {
-    uint64_t gates_B = (uint64_t)2 * ACT * routed->inner, active_B = (uint64_t)ACT * routed->inner;
+    LowerWeights in = lower_component_weights(lower, COMPONENT_ROUTED, SHARD_EXPERT_COLUMN);
+    LowerWeights back = lower_component_weights(lower, COMPONENT_ROUTED, SHARD_EXPERT_ROW);
+    uint64_t gates_B = (uint64_t)ACT * lower_rows(&in), active_B = (uint64_t)ACT * back.of[0].k;
     uint64_t out_B = (uint64_t)ACT * routed->width;
     BufferId gates = lower_buffer(lower, "expert_gates", received_room(lower, routed, gates_B));
     BufferId active = lower_buffer(lower, "expert_active", received_room(lower, routed, active_B));
     BufferId out = lower_buffer(lower, "expert_out", received_room(lower, routed, out_B));
-    add_experts(lower, routed, "experts_gate_up", SHARD_EXPERT_COLUMN);
-    OpId arrives = routed->arrives[chunk];
-    if (arrives != SCHEDULE_NONE) schedule_add_wait(lower->schedule, arrives);
-    lower_read(lower, routed->arrived[chunk]);
-    lower_write(lower, gates);
+    add_experts(lower, routed, "experts_gate_up", &in, routed->arrives[chunk],
+                routed->arrived[chunk], gates);
     lower_memory(lower, OP_CLASS_EXPERTS, "experts_activation",
                  received(lower, routed, gates_B + active_B));
     lower_read(lower, gates);
     lower_write(lower, active);
-    add_experts(lower, routed, "experts_down", SHARD_EXPERT_ROW);
-    lower_read(lower, active);
-    lower_write(lower, out);
+    add_experts(lower, routed, "experts_down", &back, SCHEDULE_NONE, active, out);
     return out;
 }
 
@@ -304,7 +307,7 @@ static BufferId weighted_sum(Lower *lower, LowerRouted *routed) {
     uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "weighted", lower_room(lower, B * cuts));
     lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum",
-                 lower_share(lower, B * cuts * (routed->mlp->top_k + 1)));
+                 lower_share(lower, B * cuts * (routed->chosen + 1)));
     await_returns(lower, routed);
     for (uint32_t i = 0; i < routed->chunks; i++) lower_read(lower, routed->returned[i]);
     lower_read(lower, routed->routes);
@@ -361,7 +364,7 @@ static void sum_results(Lower *lower, LowerRouted *routed, BufferId in) {
 
 static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
     const MlpSpec *mlp = mlp_of(lower);
-    LowerWeight weight = lower_weight_of_rows(lower, COMPONENT_LATENT, lower->arch->hidden);
+    LowerWeights weights = lower_weights_of_rows(lower, COMPONENT_LATENT, lower->arch->hidden);
     uint64_t latent_B = (uint64_t)ACT * mlp->latent, out_B = lower_hidden_B(lower);
     BufferId normed = lower_buffer(lower, "latent_normed", lower_room(lower, latent_B));
     BufferId out = lower_buffer(lower, "latent_up", lower_room(lower, out_B));
@@ -369,23 +372,54 @@ static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
     if (back != SCHEDULE_NONE) schedule_add_wait(lower->schedule, back);
     lower_read(lower, in);
     lower_write(lower, normed);
-    lower_gemm(lower, OP_CLASS_LATENT, "latent_up", lower_share(lower, 1), &weight);
-    lower_read(lower, normed);
-    lower_write(lower, out);
+    Extent share = lower_share(lower, 1);
+    lower_gemms(lower, OP_CLASS_LATENT, "latent_up", share, &weights, normed, out);
     return out;
 }
 
 // ---- The layer.
 
+// Layers with several blocks of attention and a dense part each, all beside the experts, which have
+// read the tokens behind the first attention. As LongCat runs them (arXiv:2509.01322, sections 2.2
+// and 6): the first dense part beside dispatch, the other blocks beside combine.
+static void leave_block(Lower *lower, BufferId normed) {
+    LowerResults results = {.count = 1, .wait = SCHEDULE_NONE};
+    BufferId all = lower_spread(lower, "mlp_all_gather", normed, lower_hidden_B(lower));
+    BufferId partial = lower_gated(lower, COMPONENT_DENSE, all, SCHEDULE_NONE);
+    results.buffers[0] = lower_reduce(lower, "mlp_reduce", partial, SCHEDULE_NONE);
+    lower_next(lower, "attention_norm", &results);
+    lower->block++;
+}
+
+static BufferId enter_block(Lower *lower) {
+    LowerResults results = {.count = 1, .wait = SCHEDULE_NONE};
+    BufferId partial = lower_attention(lower);
+    results.buffers[0] = lower_reduce(lower, "attention_reduce", partial, SCHEDULE_NONE);
+    return lower_norm(lower, "mlp_norm", &results);
+}
+
+// Up to the tokens in front of the last dense part.
+static void add_blocks(Lower *lower, LowerRouted *routed) {
+    routed->normed = enter_block(lower);
+    while (lower->block + 1 < lower_spec(lower)->per_layer) {
+        leave_block(lower, routed->normed);
+        routed->normed = enter_block(lower);
+    }
+}
+
+// Shared experts, or the dense part that stands beside the experts.
 static void add_shared(Lower *lower, LowerRouted *routed) {
     if (routed->mlp->shared_width == 0) return;
     uint64_t hidden_B = lower_hidden_B(lower);
     bool is_summed = lower->pool->tp > 1;
+    LowerWeights dense = lower_component_weights(lower, COMPONENT_DENSE, SHARD_COLUMN);
+    Component component = dense.count > 0 ? COMPONENT_DENSE : COMPONENT_SHARED;
     BufferId all = lower_spread(lower, "shared_all_gather", routed->normed, hidden_B);
     BufferId out = SCHEDULE_NONE;
     if (routed->kept != NULL)
         out = provide(lower, &routed->kept->shared, "shared", lower_room(lower, hidden_B));
-    routed->shared = lower_gated(lower, COMPONENT_SHARED, all, is_summed ? SCHEDULE_NONE : out);
+    routed->shared = lower_gated(lower, component, all, is_summed ? SCHEDULE_NONE : out);
+    lower->block = 0;
     bool joins = lower->routing == LOWER_LOCAL && routed->mlp->latent == 0;
     if (!joins) routed->shared = lower_reduce(lower, "shared_reduce", routed->shared, out);
 }
@@ -400,7 +434,7 @@ static LowerRouted size_routed(const Lower *lower) {
     routed.slots = pool_slots(pool, mlp->experts);
     pool_experts(pool, routed.slots, lower->ep_position, &routed.first, &routed.experts);
     routed.width = mlp->latent > 0 ? mlp->latent : lower->arch->hidden;
-    routed.inner = lower_component_weight(lower, COMPONENT_ROUTED, SHARD_EXPERT_ROW).k;
+    routed.chosen = lower_chosen(mlp);
     routed.sent_token_B = numfmt_bytes(pool->dispatch_format, routed.width);
     return routed;
 }
@@ -425,7 +459,11 @@ void lower_moe_send(Lower *lower, BufferId normed, LowerKept *kept, LowerRouted 
 }
 
 void lower_moe_compute(Lower *lower, LowerRouted *routed) {
-    add_shared(lower, routed);
+    bool has_blocks = lower_spec(lower)->per_layer > 1;
+    bool late = has_blocks && lower->routing != LOWER_LOCAL; // beside the way back
+    if (has_blocks) leave_block(lower, routed->normed);
+    if (has_blocks && !late) add_blocks(lower, routed);
+    if (!late) add_shared(lower, routed);
     for (uint32_t i = 0; i < routed->chunks; i++) {
         enter_chunk(lower, routed, i);
         BufferId out = compute_experts(lower, routed, i);
@@ -435,6 +473,9 @@ void lower_moe_compute(Lower *lower, LowerRouted *routed) {
             sum_results(lower, routed, out);
     }
     leave_chunks(lower, routed);
+    if (!late) return;
+    add_blocks(lower, routed);
+    add_shared(lower, routed);
 }
 
 LowerResults lower_moe_finish(Lower *lower, LowerRouted *routed) {

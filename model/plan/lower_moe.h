@@ -17,7 +17,7 @@ typedef struct LowerRouted {
     uint32_t slots;                     // experts of the layer, redundant ones too
     uint32_t first, experts;            // of these, this role's
     uint32_t width;                     // of a token as the experts see it: latent or hidden
-    uint32_t inner;                     // this rank's cut of an expert's width
+    uint32_t chosen;                    // experts of a token that compute something
     uint64_t sent_token_B;              // of a token on its way to the experts
     uint32_t chunks;                    // parts of the tokens that travel one after the other
     BufferId normed, routes, shared;    // shared: SCHEDULE_NONE when there is none

@@ -3,6 +3,7 @@
 // Invariant: every operation names what it reads and writes; a buffer is at least as long as any
 // slice of it for every shape; the operations of the roles of one stage are added in the same
 // order, so that equal collectives get equal channels.
+#include "model/base/wide.h"
 #include "model/plan/lower_internal.h"
 
 uint64_t lower_hidden_B(const Lower *lower) {
@@ -23,11 +24,18 @@ Extent lower_room(const Lower *lower, uint64_t B) {
         .fixed = (lower->token_ways - 1) * B, .per_token = B, .divide = lower->token_ways};
 }
 
+uint32_t lower_chosen(const MlpSpec *mlp) {
+    uint64_t all = (uint64_t)mlp->experts + mlp->zero_experts;
+    if (mlp->zero_experts == 0) return mlp->top_k;
+    return (uint32_t)wide_mul_div_up(mlp->top_k, mlp->experts, all);
+}
+
 void lower_enter_batch(Lower *lower, uint32_t batch) {
     lower->part = lower->batches > 1 ? batch : 0;
     lower->parts = lower->batches > 1 ? lower->batches : 0;
     lower->hidden = lower->hiddens[batch];
     lower->residual = lower->residuals[batch];
+    lower->share = lower->shares[batch];
 }
 
 void lower_enter_whole(Lower *lower) {
@@ -122,11 +130,30 @@ OpId lower_collective(Lower *lower, const Op *op) {
     return lower_comm(lower, &added);
 }
 
+void lower_gemms(Lower *lower, OpClass op_class, const char *name, Extent m,
+                 const LowerWeights *weights, BufferId in, BufferId out) {
+    for (uint32_t i = 0; i < weights->count; i++) {
+        lower_gemm(lower, op_class, name, m, &weights->of[i]);
+        lower_read(lower, in);
+        lower_write(lower, out);
+    }
+}
+
+// The results of several products lie one behind the other.
 BufferId lower_project(Lower *lower, OpClass op_class, const char *name, BufferId in,
-                       const LowerWeight *weight) {
-    BufferId out = lower_buffer(lower, name, lower_all((uint64_t)LOWER_BF16_B * weight->n));
-    lower_gemm(lower, op_class, name, lower_all(1), weight);
-    lower_read(lower, in);
-    lower_write(lower, out);
+                       const LowerWeights *weights) {
+    BufferId out =
+        lower_buffer(lower, name, lower_all((uint64_t)LOWER_BF16_B * lower_rows(weights)));
+    uint64_t before_B = 0;
+    for (uint32_t i = 0; i < weights->count; i++) {
+        uint64_t token_B = (uint64_t)LOWER_BF16_B * weights->of[i].n;
+        lower_gemm(lower, op_class, name, lower_all(1), &weights->of[i]);
+        lower_read(lower, in);
+        Slice slice = {.buffer = out, .access = SLICE_WRITE};
+        slice.offset = before_B > 0 ? of_part(lower, lower_all(before_B)) : (Extent){0};
+        slice.bytes = of_part(lower, lower_all(token_B));
+        schedule_add_slice(lower->schedule, &slice);
+        before_B += token_B;
+    }
     return out;
 }

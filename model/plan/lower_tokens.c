@@ -7,6 +7,8 @@
 // token_ways == 1 a sum is an all-reduce.
 #include "model/plan/lower_internal.h"
 
+#define F32_B 4
+
 // Tokens are not cut where they are scattered or gathered; a sum of all of them may be cut
 // anywhere.
 static Op tp_collective(const Lower *lower, const char *name, Collective collective,
@@ -28,7 +30,7 @@ static void scatter_sum(Lower *lower, const char *name, BufferId partial, Buffer
     lower_write(lower, out);
 }
 
-static void all_sum(Lower *lower, const char *name, BufferId partial, BufferId out) {
+static void all_sum_into(Lower *lower, const char *name, BufferId partial, BufferId out) {
     Op op = tp_collective(lower, name, COLLECTIVE_ALL_REDUCE, 0);
     op.comm.bytes = lower->schedule->buffers[partial].bytes;
     op.comm.element = LOWER_BF16_B;
@@ -48,7 +50,14 @@ BufferId lower_reduce(Lower *lower, const char *name, BufferId partial, BufferId
     if (scatters)
         scatter_sum(lower, name, partial, out);
     else
-        all_sum(lower, name, partial, out);
+        all_sum_into(lower, name, partial, out);
+    return out;
+}
+
+BufferId lower_all_sum(Lower *lower, const char *name, BufferId partial) {
+    if (lower->pool->tp == 1) return partial;
+    BufferId out = lower_buffer(lower, name, lower->schedule->buffers[partial].bytes);
+    all_sum_into(lower, name, partial, out);
     return out;
 }
 
@@ -71,16 +80,31 @@ void lower_to_hidden(Lower *lower, BufferId share) {
     gather(lower, "hidden_all_gather", share, lower->hidden, lower_hidden_B(lower));
 }
 
+void lower_next(Lower *lower, const char *name, const LowerResults *results) {
+    if (lower->token_ways == 1) {
+        lower_norm_into(lower, name, results, lower->hidden);
+        return;
+    }
+    if (lower->next_shares) {
+        lower_norm_into(lower, name, results, lower->share);
+        return;
+    }
+    BufferId out =
+        lower_buffer(lower, "attention_normed", lower_room(lower, lower_hidden_B(lower)));
+    lower_norm_into(lower, name, results, out);
+    lower_to_hidden(lower, out);
+}
+
 BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results) {
     BufferId out = lower_buffer(lower, name, lower_room(lower, lower_hidden_B(lower)));
     lower_norm_into(lower, name, results, out);
     return out;
 }
 
-// Reads each result and the residual stream, writes the stream and the normed tokens; attention
+// Reads each result and the residual streams, writes the streams and the normed tokens; attention
 // residuals read the outputs of earlier blocks of layers as well.
 void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out) {
-    uint64_t vectors = 3 + results->count + lower->earlier_mean;
+    uint64_t vectors = 1 + 2 * lower->streams + results->count + lower->earlier_mean;
     lower_memory(lower, OP_CLASS_NORM, name, lower_share(lower, vectors * lower_hidden_B(lower)));
     if (results->wait != SCHEDULE_NONE) schedule_add_wait(lower->schedule, results->wait);
     for (uint32_t i = 0; i < results->count; i++) lower_read(lower, results->buffers[i]);
@@ -88,23 +112,37 @@ void lower_norm_into(Lower *lower, const char *name, const LowerResults *results
     lower_write(lower, out);
 }
 
-// gate and up in one product, the activation, down.
+void lower_mix_streams(Lower *lower, uint32_t number) {
+    LowerWeight weight = lower_stream_weight(lower, number);
+    if (weight.n == 0) return;
+    BufferId out = lower_buffer(lower, "stream_mix", lower_room(lower, (uint64_t)F32_B * weight.n));
+    lower_gemm(lower, OP_CLASS_NORM, "stream_mix", lower_share(lower, 1), &weight);
+    lower_read(lower, lower->residual);
+    lower_write(lower, out);
+}
+
+// gate and up in one product (one of them where a block has two matrices), the activation, down; a
+// gate of the whole block, where it has one, in the same pass as the activation.
 BufferId lower_gated(Lower *lower, Component component, BufferId in, BufferId out) {
     OpClass op_class = component == COMPONENT_SHARED ? OP_CLASS_SHARED : OP_CLASS_DENSE;
     const bool shared = component == COMPONENT_SHARED;
-    LowerWeight up = lower_component_weight(lower, component, SHARD_COLUMN);
-    LowerWeight down = lower_component_weight(lower, component, SHARD_ROW);
+    LowerWeights up = lower_component_weights(lower, component, SHARD_COLUMN);
+    LowerWeights down = lower_component_weights(lower, component, SHARD_ROW);
+    LowerWeights gate = lower_component_weights(lower, component, SHARD_REPLICATED);
     BufferId gates =
         lower_project(lower, op_class, shared ? "shared_gate_up" : "gate_up_proj", in, &up);
+    BufferId whole = SCHEDULE_NONE;
+    if (gate.count > 0) whole = lower_project(lower, op_class, "block_gate", in, &gate);
     const char *name = shared ? "shared_activation" : "activation";
-    BufferId active = lower_buffer(lower, name, lower_all((uint64_t)LOWER_BF16_B * down.k));
-    lower_memory(lower, op_class, name, lower_all((uint64_t)LOWER_BF16_B * (up.n + down.k)));
+    uint64_t active_B = (uint64_t)LOWER_BF16_B * down.of[0].k;
+    BufferId active = lower_buffer(lower, name, lower_all(active_B));
+    lower_memory(lower, op_class, name,
+                 lower_all((uint64_t)LOWER_BF16_B * lower_rows(&up) + active_B));
     lower_read(lower, gates);
+    if (whole != SCHEDULE_NONE) lower_read(lower, whole);
     lower_write(lower, active);
     name = shared ? "shared_down" : "down_proj";
     if (out == SCHEDULE_NONE) return lower_project(lower, op_class, name, active, &down);
-    lower_gemm(lower, op_class, name, lower_all(1), &down);
-    lower_read(lower, active);
-    lower_write(lower, out);
+    lower_gemms(lower, op_class, name, lower_all(1), &down, active, out);
     return out;
 }

@@ -1,105 +1,231 @@
-// Finds the weights of a layer kind among the tensors of the architecture and cuts them as shard.c
-// does.
+// Finds the weights of a layer kind among the tensors of the architecture, by what they are for,
+// and cuts them as shard_slice.c does.
 //
 // Invariant: the matrices of a layer kind are each named by one GEMM, so that the weight bytes of
-// the operations of a layer are the matrix bytes that shard_weights counts (the tests compare
-// them).
-#include "model/plan/lower_internal.h"
-
+// the operations of a layer are the matrix bytes that shard_weights counts; lower_check refuses a
+// model with a matrix that no operation names. The tests compare the bytes for every shipped model.
 #include <assert.h>
 #include <string.h>
 
-#include "model/base/wide.h"
 #include "model/moe/tensor.h"
-#include "model/plan/shard.h"
+#include "model/plan/lower_internal.h"
+#include "model/plan/shard_slice.h"
 
-static uint32_t share_of(uint32_t extent, uint32_t ways) {
-    return (uint32_t)wide_div_up_u64(extent, ways);
-}
+// ---- One matrix.
 
-// KV heads are replicated once there are more ranks than heads.
-static uint32_t kv_rows(const TensorClass *tensor, uint32_t ways) {
-    uint32_t unit = tensor->unit > 0 ? tensor->unit : 1, share = share_of(tensor->dims[0], ways);
-    return share > unit ? share : unit;
-}
-
-// Rows and logical columns (two for each byte of packed 4-bit codes) of the part that a rank holds.
-static LowerWeight cut(const Lower *lower, const TensorClass *tensor) {
-    uint32_t rows = tensor->dims[0], tp = lower->pool->tp, moe_tp = lower->pool->moe_tp;
-    uint32_t columns = (uint32_t)(tensor->parameters / rows);
-    switch (tensor->shard) {
-    case SHARD_REPLICATED:
-    case SHARD_EXPERT_WHOLE: break;
-    case SHARD_COLUMN: rows = share_of(rows, tp); break;
-    case SHARD_ROW: columns = share_of(columns, tp); break;
-    case SHARD_KV: rows = kv_rows(tensor, tp); break;
-    case SHARD_VOCAB: rows = shard_vocab_rows(rows, tp); break;
-    case SHARD_EXPERT_COLUMN: rows = share_of(rows, moe_tp); break;
-    case SHARD_EXPERT_ROW: columns = share_of(columns, moe_tp); break;
-    }
-    return (LowerWeight){.n = rows, .k = columns, .format = tensor_format(tensor)};
+// Vectors of stacked experts (biases) have two dimensions as well.
+static bool is_bias(const TensorClass *tensor) {
+    return shard_slice_stacked(tensor) > 0 && tensor->dim_count == 2 &&
+           tensor->dims[0] == tensor->fused_experts;
 }
 
 static bool is_matrix(const TensorClass *tensor) {
-    return !tensor->is_scale && tensor->dim_count == 2 && tensor->dims[0] > 0 &&
-           tensor->parameters > 0;
+    return !tensor->is_scale && tensor->parameters > 0 && tensor->dim_count >= 2 &&
+           tensor->dims[0] > 0 && !is_bias(tensor);
 }
 
-static void put_beside(LowerWeight *sum, const LowerWeight *weight) {
-    assert(sum->n == 0 || (sum->k == weight->k && sum->format == weight->format));
-    sum->n += weight->n;
-    sum->k = weight->k;
-    sum->format = weight->format;
+// Rows and logical columns (two for each byte of packed 4-bit codes) of one matrix: of one expert
+// where experts are stacked.
+typedef struct Size {
+    uint64_t n, k;
+} Size;
+
+// Experts read `width` inputs and give as many outputs, whichever side of the tensor that is.
+static Size expert_size(const Arch *arch, const TensorClass *tensor) {
+    const MlpSpec *mlp = &arch->mlps[arch->kinds[tensor->layer_kind].mlp];
+    uint64_t width = mlp->latent > 0 ? mlp->latent : arch->hidden;
+    uint32_t stacked = shard_slice_stacked(tensor);
+    uint64_t inner = tensor->parameters / (stacked > 0 ? stacked : 1) / width;
+    return tensor->shard == SHARD_EXPERT_ROW ? (Size){width, inner} : (Size){inner, width};
 }
 
-// ".q_proj." in the pattern of the tensor.
-static bool is_named(const TensorClass *tensor, const char *name) {
-    size_t length = strlen(name);
-    for (const char *at = strstr(tensor->pattern, name); at != NULL; at = strstr(at + 1, name)) {
-        if (at > tensor->pattern && at[-1] == '.' && at[length] == '.') return true;
+static Size size_of(const Arch *arch, const TensorClass *tensor) {
+    if (shard_slice_is_routed(tensor)) return expert_size(arch, tensor);
+    uint64_t rows = tensor->dims[0];
+    if (tensor->shard == SHARD_ROW && tensor->axis == 0) rows = tensor->dims[1];
+    if (tensor->shard != SHARD_ROW && tensor->axis > 0) rows = tensor->dims[tensor->axis];
+    return (Size){rows, rows > 0 ? tensor->parameters / rows : 0};
+}
+
+// What the first rank holds of it, which has the longest part.
+static LowerWeight cut(const Lower *lower, const TensorClass *tensor) {
+    bool routed = shard_slice_is_routed(tensor);
+    Size size = size_of(lower->arch, tensor);
+    ShardPart part;
+    uint64_t extent = shard_slice_shape(tensor).extent;
+    shard_slice_part(tensor, routed ? lower->pool->moe_tp : lower->pool->tp, 0, &part);
+    uint64_t held = part.padding;
+    for (uint32_t i = 0; i < part.run_count; i++) held += part.runs[i].count;
+    bool by_inputs = tensor->shard == SHARD_ROW || tensor->shard == SHARD_EXPERT_ROW;
+    uint64_t *cut_side = by_inputs ? &size.k : &size.n;
+    if (held != extent && extent > 0) *cut_side = *cut_side * held / extent;
+    return (LowerWeight){
+        .n = (uint32_t)size.n, .k = (uint32_t)size.k, .format = tensor_format(tensor)};
+}
+
+static void put_beside(LowerWeights *sum, const LowerWeight *weight) {
+    uint32_t i = 0;
+    while (i < sum->count && (sum->of[i].k != weight->k || sum->of[i].format != weight->format))
+        i++;
+    assert(i < LOWER_WEIGHTS_MAX);
+    if (i == sum->count) sum->of[sum->count++] = (LowerWeight){0, weight->k, weight->format};
+    sum->of[i].n += weight->n;
+}
+
+uint32_t lower_rows(const LowerWeights *weights) {
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < weights->count; i++) rows += weights->of[i].n;
+    return rows;
+}
+
+// ---- What a matrix of attention is for.
+
+static bool is_kv_up(const AttentionSpec *spec, const Size *size) {
+    if (spec->kind != ATTENTION_MLA || size->k != spec->kv_lora) return false;
+    uint64_t head = (uint64_t)spec->head_dim - spec->rope + spec->value_dim;
+    return size->n == spec->heads * head;
+}
+
+static TensorUse use_of(const Arch *arch, const TensorClass *tensor) {
+    const AttentionSpec *spec = &arch->attentions[arch->kinds[tensor->layer_kind].attention];
+    if (tensor->use != TENSOR_BY_RULE) return tensor->use;
+    if (tensor->dim_count > 2) return TENSOR_TABLE; // the filters of a convolution
+    if (tensor->shard == SHARD_ROW) return TENSOR_OUTPUT;
+    Size size = size_of(arch, tensor);
+    if (is_kv_up(spec, &size)) return TENSOR_KV_UP;
+    if (size.k != arch->hidden) return TENSOR_UP;
+    return tensor->shard == SHARD_REPLICATED ? TENSOR_LATENT : TENSOR_HEADS;
+}
+
+static uint32_t bit(TensorUse use) {
+    return UINT32_C(1) << use;
+}
+
+// Uses that the operations of a kind of attention read (lower_attention.c, lower_state.c); of those
+// in `needed` there must be one.
+typedef struct Uses {
+    uint32_t known, needed;
+} Uses;
+
+#define USE LOWER_USE
+
+static Uses uses_of(AttentionKind kind) {
+    const uint32_t ends = USE(HEADS) | USE(OUTPUT);
+    switch (kind) {
+    case ATTENTION_GQA: return (Uses){ends | USE(LATENT) | USE(UP) | USE(INDEX), ends};
+    case ATTENTION_MLA:
+        return (Uses){ends | USE(LATENT) | USE(UP) | USE(KV_UP) | USE(INDEX),
+                      USE(LATENT) | USE(KV_UP) | USE(OUTPUT)};
+    case ATTENTION_COMPRESSED:
+        return (Uses){USE(LATENT) | USE(UP) | USE(INDEX) | USE(GROUPED) | USE(OUTPUT),
+                      USE(LATENT) | USE(UP) | USE(GROUPED) | USE(OUTPUT)};
+    case ATTENTION_KDA:
+        return (Uses){ends | USE(LATENT) | USE(GATE) | USE(UP) | USE(GATE_UP), ends | USE(UP)};
+    case ATTENTION_GATED_DELTA:
+    case ATTENTION_LIGHTNING:
+    case ATTENTION_MAMBA2: return (Uses){ends, ends};
+    case ATTENTION_MAMBA1: return (Uses){ends | USE(STEP) | USE(UP), ends | USE(STEP) | USE(UP)};
+    case ATTENTION_NONE:
+    case ATTENTION_KIND_COUNT: break;
     }
-    return false;
+    return (Uses){0, 0};
 }
 
-LowerWeight lower_attention_weight(const Lower *lower, const char *const *names) {
-    LowerWeight sum = {0};
-    for (; *names != NULL; names++) {
-        for (uint32_t i = 0; i < lower->arch->tensor_count; i++) {
-            const TensorClass *tensor = &lower->arch->tensors[i];
-            if (tensor->layer_kind != lower->kind || !is_matrix(tensor) ||
-                tensor->component != COMPONENT_ATTENTION || !is_named(tensor, *names)) {
-                continue;
-            }
-            LowerWeight weight = cut(lower, tensor);
-            put_beside(&sum, &weight);
-        }
-    }
-    return sum;
+// ---- The weights of an operation.
+
+// Which matrices: `rows` 0 and any `shard` where they do not matter.
+typedef struct Wanted {
+    Component component;
+    uint32_t uses; // of attention
+    bool any_shard;
+    ShardRule shard;
+    uint32_t rows;
+} Wanted;
+
+static bool is_wanted(const Lower *lower, const Wanted *wanted, const TensorClass *tensor) {
+    if (tensor->layer_kind != lower->kind || tensor->component != wanted->component ||
+        !is_matrix(tensor))
+        return false;
+    if (wanted->uses != 0) return (wanted->uses & bit(use_of(lower->arch, tensor))) != 0;
+    return (wanted->any_shard || tensor->shard == wanted->shard) &&
+           (wanted->rows == 0 || tensor->dims[0] == wanted->rows);
 }
 
-LowerWeight lower_component_weight(const Lower *lower, Component component, ShardRule shard) {
-    LowerWeight sum = {0};
+// Blocks of attention in a layer, each with a dense part.
+static uint32_t blocks_of(const Lower *lower, Component component) {
+    bool has_blocks = component == COMPONENT_ATTENTION || component == COMPONENT_DENSE;
+    if (lower->kind == SCHEDULE_NONE || !has_blocks) return 1;
+    uint32_t blocks = lower->arch->attentions[lower->arch->kinds[lower->kind].attention].per_layer;
+    return blocks > 1 ? blocks : 1;
+}
+
+// The matrices of one block: blocks follow each other in the order of the tensors.
+static LowerWeights find(const Lower *lower, const Wanted *wanted) {
+    LowerWeights sum = {0};
+    uint32_t count = 0, number = 0, blocks = blocks_of(lower, wanted->component);
+    for (uint32_t i = 0; i < lower->arch->tensor_count; i++)
+        count += is_wanted(lower, wanted, &lower->arch->tensors[i]);
+    uint32_t first = lower->block * (count / blocks), end = first + count / blocks;
     for (uint32_t i = 0; i < lower->arch->tensor_count; i++) {
         const TensorClass *tensor = &lower->arch->tensors[i];
-        if (tensor->layer_kind != lower->kind || tensor->component != component ||
-            tensor->shard != shard || !is_matrix(tensor)) {
-            continue;
-        }
+        if (!is_wanted(lower, wanted, tensor)) continue;
         LowerWeight weight = cut(lower, tensor);
-        put_beside(&sum, &weight);
+        if (blocks == 1 || (number >= first && number < end)) put_beside(&sum, &weight);
+        number++;
     }
     return sum;
 }
 
-LowerWeight lower_weight_of_rows(const Lower *lower, Component component, uint32_t rows) {
+LowerWeights lower_attention_weights(const Lower *lower, uint32_t uses) {
+    return find(lower, &(Wanted){.component = COMPONENT_ATTENTION, .uses = uses});
+}
+
+LowerWeights lower_component_weights(const Lower *lower, Component component, ShardRule shard) {
+    return find(lower, &(Wanted){.component = component, .shard = shard});
+}
+
+LowerWeights lower_weights_of_rows(const Lower *lower, Component component, uint32_t rows) {
+    return find(lower, &(Wanted){.component = component, .any_shard = true, .rows = rows});
+}
+
+// Matrices among the norms whose inputs are several residual streams mix them
+// (hyper-connections); with the hidden size as inputs they are one dot product of the norm kernel.
+static bool mixes_streams(const Arch *arch, const TensorClass *tensor) {
+    return tensor->component == COMPONENT_NORM && is_matrix(tensor) &&
+           tensor->parameters / tensor->dims[0] > arch->hidden;
+}
+
+LowerWeight lower_stream_weight(const Lower *lower, uint32_t number) {
     for (uint32_t i = 0; i < lower->arch->tensor_count; i++) {
         const TensorClass *tensor = &lower->arch->tensors[i];
-        if (tensor->layer_kind == lower->kind && tensor->component == component &&
-            is_matrix(tensor) && tensor->dims[0] == rows) {
-            return cut(lower, tensor);
-        }
+        if (tensor->layer_kind != lower->kind || !mixes_streams(lower->arch, tensor)) continue;
+        if (number-- == 0) return cut(lower, tensor);
     }
     return (LowerWeight){0};
+}
+
+uint32_t lower_streams(const Arch *arch) {
+    for (uint32_t i = 0; i < arch->tensor_count; i++) {
+        const TensorClass *tensor = &arch->tensors[i];
+        if (tensor->layer_kind < arch->kind_count && mixes_streams(arch, tensor))
+            return (uint32_t)(tensor->parameters / tensor->dims[0] / arch->hidden);
+    }
+    return 1;
+}
+
+uint64_t lower_conv_channels(const Lower *lower, uint64_t *filter_B) {
+    uint64_t channels = 0;
+    *filter_B = 0;
+    for (uint32_t i = 0; i < lower->arch->tensor_count; i++) {
+        const TensorClass *tensor = &lower->arch->tensors[i];
+        if (tensor->layer_kind != lower->kind || tensor->component != COMPONENT_ATTENTION ||
+            !is_matrix(tensor) || tensor->dim_count != 3)
+            continue;
+        LowerWeight filters = cut(lower, tensor);
+        channels += filters.n;
+        *filter_B += numfmt_bytes(filters.format, (uint64_t)filters.n * filters.k);
+    }
+    return channels;
 }
 
 bool lower_has(const Lower *lower, uint32_t kind, const char *name) {
@@ -108,6 +234,67 @@ bool lower_has(const Lower *lower, uint32_t kind, const char *name) {
         if (tensor->layer_kind == kind && strstr(tensor->pattern, name) != NULL) return true;
     }
     return false;
+}
+
+// ---- What cannot be lowered.
+
+// Whether an operation reads this matrix of a layer (lower_moe.c, lower_tokens.c).
+static bool is_read(const Arch *arch, const TensorClass *tensor) {
+    const LayerKind *kind = &arch->kinds[tensor->layer_kind];
+    const MlpSpec *mlp = &arch->mlps[kind->mlp];
+    bool routed = shard_slice_is_routed(tensor);
+    Size size = size_of(arch, tensor);
+    switch (tensor->component) {
+    case COMPONENT_ATTENTION:
+        return ((uses_of(arch->attentions[kind->attention].kind).known | USE(TABLE)) &
+                bit(use_of(arch, tensor))) != 0;
+    case COMPONENT_DENSE:
+    case COMPONENT_SHARED:
+        return !routed && (tensor->shard == SHARD_ROW ? size.n : size.k) == arch->hidden;
+    case COMPONENT_ROUTED: return routed && mlp->experts > 0;
+    case COMPONENT_ROUTER: return tensor->shard == SHARD_REPLICATED && size.k == arch->hidden;
+    case COMPONENT_LATENT:
+        return mlp->latent > 0 && (size.n == mlp->latent || size.n == arch->hidden);
+    case COMPONENT_NORM:
+    case COMPONENT_EMBEDDING:
+    case COMPONENT_HEAD:
+    case COMPONENT_MTP:
+    case COMPONENT_VISION:
+    case COMPONENT_COUNT: break;
+    }
+    return true;
+}
+
+static bool check_tensors(const Arch *arch, uint32_t kind, uint32_t *found, Err *err) {
+    for (uint32_t i = 0; i < arch->tensor_count; i++) {
+        const TensorClass *tensor = &arch->tensors[i];
+        if (tensor->layer_kind != kind || !is_matrix(tensor)) continue;
+        if (!is_read(arch, tensor))
+            return err_set(err, "%s cannot be priced: no operation is known that reads %s (%s)",
+                           arch->name, tensor->pattern, arch_component_names[tensor->component]);
+        if (tensor->component == COMPONENT_ATTENTION) *found |= bit(use_of(arch, tensor));
+    }
+    return true;
+}
+
+static bool check_kind(const Arch *arch, uint32_t number, Err *err) {
+    const LayerKind *kind = &arch->kinds[number];
+    const AttentionSpec *spec = &arch->attentions[kind->attention];
+    uint32_t found = 0;
+    if (!check_tensors(arch, number, &found, err)) return false;
+    if ((uses_of(spec->kind).needed & ~found) != 0)
+        return err_set(err, "%s cannot be priced: %s attention lacks one of its projections",
+                       arch->name, arch_attention_names[spec->kind]);
+    if (spec->per_layer > 1 && arch->mlps[kind->mlp].experts == 0)
+        return err_set(err, "%s cannot be priced: %u attentions in a layer without experts",
+                       arch->name, spec->per_layer);
+    return true;
+}
+
+bool lower_check(const Arch *arch, Err *err) {
+    for (uint32_t i = 0; i < arch->kind_count; i++)
+        if (!check_kind(arch, i, err)) return false;
+    return true;
 }
 
 // FP8 checkpoints are made for FP8 arithmetic (dynamic activation scales). 4-bit weights are stored

@@ -2,9 +2,8 @@
 // schedule, a fixed reserve.
 //
 // Invariant: the terms are those of the rank that is fullest in total, not the largest of each term
-// over different ranks. Sources: KV and state per token and sequence from the model's attention
-// kinds; pages of 64 tokens, and a latent cache written once per TP rank, as logged for GLM-5.3 on
-// vLLM (vllm-project/recipes#893).
+// over different ranks. Source: pages of 64 tokens, as logged for GLM-5.3 on vLLM
+// (vllm-project/recipes#893).
 #include "model/plan/memory.h"
 
 #include "model/base/text.h"
@@ -27,56 +26,8 @@ const char *const memory_term_names[MEMORY_TERM_COUNT] = {
 #undef X
 };
 
-// Cache elements per token and layer on one rank.
-static uint64_t rank_elements(const AttentionSpec *spec, uint32_t tp) {
-    switch (spec->kind) {
-    case ATTENTION_MLA:
-    case ATTENTION_COMPRESSED: return spec->kv_elements_per_token;
-    case ATTENTION_KDA:
-    case ATTENTION_GATED_DELTA:
-    case ATTENTION_LIGHTNING:
-    case ATTENTION_MAMBA1:
-    case ATTENTION_MAMBA2:
-    case ATTENTION_NONE: return 0;
-    case ATTENTION_GQA:
-    case ATTENTION_KIND_COUNT: break;
-    }
-    uint64_t heads = spec->kv_heads > 0 ? spec->kv_heads : 1;
-    uint64_t held = heads > tp ? wide_div_up_u64(heads, tp) : 1;
-    return spec->kv_elements_per_token / heads * held;
-}
-
-// Sum over the layers of a stage.
-static uint64_t sum_layers(const Pool *pool, const Arch *arch, uint32_t stage,
-                           uint64_t (*layer_B)(const Pool *, const AttentionSpec *)) {
-    uint32_t first, count;
-    uint64_t sum = 0;
-    pool_stage_layers(pool, arch->layers, stage, &first, &count);
-    for (uint32_t layer = first; layer < first + count; layer++) {
-        const LayerKind *kind = &arch->kinds[arch->kind_of_layer[layer]];
-        sum = wide_add_saturate(sum, layer_B(pool, &arch->attentions[kind->attention]));
-    }
-    return sum;
-}
-
-static uint64_t layer_kv_B(const Pool *pool, const AttentionSpec *spec) {
-    if (pool->kv_format == NUMFMT_FP8 && spec->kv_packed_B_per_token > 0)
-        return spec->kv_packed_B_per_token;
-    return numfmt_bytes(pool->kv_format, rank_elements(spec, pool->tp));
-}
-
-static uint64_t layer_state_B(const Pool *pool, const AttentionSpec *spec) {
-    return wide_div_up_u64(spec->state_B_per_sequence, pool->tp);
-}
-
 uint64_t memory_kv_B(const Pool *pool, const Arch *arch, uint32_t stage, uint64_t tokens) {
-    uint64_t pages = wide_div_up_u64(tokens, PAGE_TOKENS);
-    return wide_mul_saturate(sum_layers(pool, arch, stage, layer_kv_B),
-                             wide_mul_saturate(pages, PAGE_TOKENS));
-}
-
-uint64_t memory_state_B(const Pool *pool, const Arch *arch, uint32_t stage) {
-    return sum_layers(pool, arch, stage, layer_state_B);
+    return memory_cache_sequence_B(pool, arch, stage, tokens, PAGE_TOKENS);
 }
 
 uint64_t memory_reserve_B(const Pool *pool) {
@@ -105,7 +56,7 @@ void memory_use(const Plan *plan, uint32_t pool_index, const Arch *arch, const D
     uint64_t most = UINT64_MAX;
     for (uint32_t stage = 0; stage < pool->pp; stage++) {
         uint64_t kv_B = memory_kv_B(pool, arch, stage, scenario->isl + scenario->osl);
-        uint64_t state_B = memory_state_B(pool, arch, stage);
+        uint64_t state_B = memory_cache_state_B(pool, arch, stage);
         MemoryUse use = {.stage = stage, .sequences = sequences};
         use.usable_B = wide_mul_div(device_low(device->memory_B), scenario->memory_permille, 1000);
         use.term_B[MEMORY_WEIGHTS] = shards.stages[stage].largest_B;

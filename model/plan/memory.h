@@ -8,6 +8,7 @@
 #include "model/base/err.h"
 #include "model/machine/device.h"
 #include "model/moe/arch.h"
+#include "model/plan/memory_cache.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 
@@ -34,11 +35,9 @@ typedef struct MemoryUse {
     uint64_t most_sequences; // that would fit, at isl + osl tokens each
 } MemoryUse;
 
-// Bytes that one sequence of `tokens` tokens takes on each rank of a stage: KV by attention kind,
-// replicated when TP exceeds the KV heads (an MLA latent is held in full on every TP rank), in
-// pages of 64 tokens; and constant state, cut by TP.
+// Bytes of cache that one sequence of `tokens` tokens takes on each rank of a stage, in pages of 64
+// tokens (memory_cache.h; constant state comes on top).
 uint64_t memory_kv_B(const Pool *pool, const Arch *arch, uint32_t stage, uint64_t tokens);
-uint64_t memory_state_B(const Pool *pool, const Arch *arch, uint32_t stage);
 
 // What the engine and its libraries hold besides (context, communicators); the source is in
 // memory.c.

@@ -46,6 +46,12 @@ const char *const plan_overlap_names[OVERLAP_COUNT] = {
 #undef X
 };
 
+const char *const plan_stage_cut_names[STAGE_CUT_COUNT] = {
+#define X(name, text) text,
+    PLAN_STAGE_CUT_LIST(X)
+#undef X
+};
+
 // The fields of a pool in the order of the file: those that count something, at least `least`, and
 // those that choose.
 #define POOL_NUMBERS(X)                                                                            \
@@ -75,7 +81,8 @@ const char *const plan_overlap_names[OVERLAP_COUNT] = {
 #define POOL_EXTRA_CHOICES(X)                                                                      \
     X(expert_placement, ExpertPlacement, plan_expert_placement_names, EXPERT_PLACEMENT_COUNT)      \
     X(prefill_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)                                 \
-    X(decode_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)
+    X(decode_overlap, Overlap, plan_overlap_names, OVERLAP_COUNT)                                  \
+    X(stage_cut, StageCut, plan_stage_cut_names, STAGE_CUT_COUNT)
 #define POOL_EXTRA_NUMBERS(X) X(moe_chunks) X(prefill_sms) X(decode_sms)
 
 // The inputs of a plan in the order of the file.
@@ -110,6 +117,26 @@ static const char *overlap_mark(const Pool *pool) {
                                                 : " serial-prefill tbo-decode";
 }
 
+// Equal stages that follow each other as "2x16".
+static void append_stages(char *buffer, const Pool *pool) {
+    char part[PLAN_TEXT_MAX];
+    if (pool->stage_cut == STAGE_CUT_EVEN) return;
+    if (pool->stage_cut != STAGE_CUT_LISTED) {
+        snprintf(part, sizeof part, " %s stages", plan_stage_cut_names[pool->stage_cut]);
+        append(buffer, part);
+        return;
+    }
+    for (uint32_t i = 0, run; i < pool->pp && i < POOL_STAGES_MAX; i += run) {
+        for (run = 1; i + run < pool->pp && pool->stages[i + run] == pool->stages[i];) run++;
+        const char *joint = i == 0 ? " stages " : "+";
+        if (run == 1)
+            snprintf(part, sizeof part, "%s%" PRIu32, joint, pool->stages[i]);
+        else
+            snprintf(part, sizeof part, "%s%" PRIu32 "x%" PRIu32, joint, run, pool->stages[i]);
+        append(buffer, part);
+    }
+}
+
 char *plan_label(const Plan *plan, char *buffer) {
     *buffer = '\0';
     for (uint32_t i = 0; i < plan->pool_count; i++) {
@@ -124,9 +151,9 @@ char *plan_label(const Plan *plan, char *buffer) {
             append(buffer, pool->redundant_experts > 0 ? part : " eplb");
         if (pool->moe_comm == MOE_COMM_GATHER) append(buffer, " gather");
         append(buffer, overlap_mark(pool));
-        if (pool->moe_chunks == 0) continue;
         snprintf(part, sizeof part, " chunks %" PRIu32, pool->moe_chunks);
-        append(buffer, part);
+        if (pool->moe_chunks > 0) append(buffer, part);
+        append_stages(buffer, pool);
     }
     return buffer;
 }
@@ -161,6 +188,8 @@ static Digest mix_pool(Digest digest, const Pool *pool) {
     if (pool->field != 0) digest = hash_u64(hash_string(digest, #field), pool->field);
     POOL_EXTRA_NUMBERS(X)
 #undef X
+    for (uint32_t i = 0; i < POOL_STAGES_MAX && pool->stages[i] > 0; i++)
+        digest = hash_u64(digest, pool->stages[i]);
     return digest;
 }
 
@@ -253,6 +282,18 @@ static bool check_placement(const Pool *pool, Err *err) {
            err_set(err, "expert_placement \"eplb\" with ep 1, expected an ep above 1");
 }
 
+static bool check_stages(const Pool *pool, Err *err) {
+    bool is_listed = pool->stage_cut == STAGE_CUT_LISTED;
+    uint32_t listed = 0;
+    while (listed < POOL_STAGES_MAX && pool->stages[listed] > 0) listed++;
+    if (!is_listed && listed > 0)
+        return err_set(err, "stages with stage_cut \"%s\", expected \"listed\"",
+                       plan_stage_cut_names[pool->stage_cut]);
+    return !is_listed || listed == pool->pp ||
+           err_set(err, "%" PRIu32 " stages have layers, expected pp %" PRIu32 " (at most %d)",
+                   listed, pool->pp, POOL_STAGES_MAX);
+}
+
 static bool check_pool(const Pool *pool, Err *err) {
 #define X(field, least)                                                                            \
     if (!check_least(#field, pool->field, least, err)) return false;
@@ -262,6 +303,7 @@ static bool check_pool(const Pool *pool, Err *err) {
         return err_set(err, "cp is %" PRIu32 ", expected 1: context parallelism is not planned yet",
                        pool->cp);
     return check_size(pool, err) && check_placement(pool, err) && check_overlap(pool, err) &&
+           check_stages(pool, err) &&
            check_algorithm("all_reduce", COLLECTIVE_ALL_REDUCE, pool->all_reduce, err) &&
            check_algorithm("all_to_all", COLLECTIVE_ALL_TO_ALL, pool->all_to_all, err) &&
            check_algorithm("all_gather", COLLECTIVE_ALL_GATHER, pool->all_gather, err) &&
@@ -339,6 +381,12 @@ static void write_pool(JsonWriter *writer, const Pool *pool) {
     if (pool->field != 0) jsonw_u64(writer, #field, pool->field);
     POOL_EXTRA_NUMBERS(X)
 #undef X
+    if (pool->stage_cut == STAGE_CUT_LISTED) {
+        jsonw_inline_next(writer);
+        jsonw_open_array(writer, "stages");
+        for (uint32_t i = 0; i < pool->pp; i++) jsonw_u64(writer, NULL, pool->stages[i]);
+        jsonw_close_array(writer);
+    }
     jsonw_close_object(writer);
 }
 
@@ -414,6 +462,26 @@ static bool read_input(JsonNode root, const char *key, PlanFile *file, const cha
     return true;
 }
 
+// A list says by itself that the stages are listed.
+static bool read_stages(JsonNode node, Pool *pool, Err *err) {
+    JsonNode list;
+    if (!json_has(node, "stages")) return true;
+    if (!json_array(node, "stages", &list, err)) return false;
+    if (json_count(list) == 0 || json_count(list) > POOL_STAGES_MAX)
+        return json_error(list, err, "%" PRIu32 " stages, expected 1 to %d", json_count(list),
+                          POOL_STAGES_MAX);
+    for (uint32_t i = 0; i < json_count(list); i++) {
+        uint64_t layers;
+        if (!json_as_u64(json_at(list, i), &layers, err)) return false;
+        if (layers == 0 || layers > UINT32_MAX / POOL_STAGES_MAX)
+            return json_error(json_at(list, i), err, "expected at least one layer, found %" PRIu64,
+                              layers);
+        pool->stages[i] = (uint32_t)layers;
+    }
+    if (!json_has(node, "stage_cut")) pool->stage_cut = STAGE_CUT_LISTED;
+    return true;
+}
+
 static bool read_extra(JsonNode node, Pool *pool, Err *err) {
     uint32_t choice;
 #define X(field, type, names, count)                                                               \
@@ -427,7 +495,7 @@ static bool read_extra(JsonNode node, Pool *pool, Err *err) {
     if (json_has(node, #field) && !json_u32(node, #field, &pool->field, err)) return false;
     POOL_EXTRA_NUMBERS(X)
 #undef X
-    return true;
+    return read_stages(node, pool, err);
 }
 
 static bool read_pool(JsonNode node, Pool *out, Err *err) {

@@ -21,6 +21,7 @@ extern const char *const plan_moe_comm_names[MOE_COMM_COUNT];
 extern const char *const plan_placement_names[PLACEMENT_COUNT];
 extern const char *const plan_expert_placement_names[EXPERT_PLACEMENT_COUNT];
 extern const char *const plan_overlap_names[OVERLAP_COUNT];
+extern const char *const plan_stage_cut_names[STAGE_CUT_COUNT];
 
 // Moves the KV cache of a request from one pool to another. Held here so that later searches find
 // it; unused with one unified pool.
@@ -39,8 +40,9 @@ uint32_t plan_gpus(const Plan *plan);
 
 // For tables: "TP4 PP1 DP18 EP72 x1"; 32 redundant experts add " +32r", EPLB without any " eplb",
 // MoE communication by gathering " gather", two batches " tbo", no overlap " serial" (behind it the
-// phase when it is one only), c chunks " chunks c"; pools are joined by " + ". `buffer` has at
-// least PLAN_TEXT_MAX bytes; more pools than fit end with "...". Returns buffer.
+// phase when it is one only), c chunks " chunks c"; stages that are not even are named by their
+// rule, " vllm stages", or by their layers, " stages 15+2x16+14"; pools are joined by " + ".
+// `buffer` has at least PLAN_TEXT_MAX bytes; more pools than fit end with "...". Returns buffer.
 #define PLAN_TEXT_MAX 96
 char *plan_label(const Plan *plan, char *buffer);
 // "72 = 4 tp x 18 dp x 1 pp x 1 replica"

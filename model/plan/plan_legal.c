@@ -11,6 +11,7 @@
 
 #include "model/base/wide.h"
 #include "model/plan/eplb.h"
+#include "model/plan/shard_slice.h"
 
 const char *const plan_legal_names[PLAN_RULE_COUNT] = {
 #define X(name, text) text,
@@ -20,8 +21,18 @@ const char *const plan_legal_names[PLAN_RULE_COUNT] = {
 
 static const PlanFault kept = {.rule = PLAN_RULE_KEPT};
 
+// plan_check has seen that each listed stage has a layer.
+static PlanFault check_stages(const Pool *pool, const Arch *arch, Err *reason) {
+    uint64_t listed = 0;
+    for (uint32_t i = 0; i < pool->pp && i < POOL_STAGES_MAX; i++) listed += pool->stages[i];
+    if (pool->stage_cut != STAGE_CUT_LISTED || listed == arch->layers) return kept;
+    err_set(reason, "the listed stages have %" PRIu64 " layers, the model has %" PRIu32, listed,
+            arch->layers);
+    return (PlanFault){PLAN_RULE_STAGES, listed, arch->layers};
+}
+
 static PlanFault check_layers(const Pool *pool, const Arch *arch, Err *reason) {
-    if (pool->pp <= arch->layers) return kept;
+    if (pool->pp <= arch->layers) return check_stages(pool, arch, reason);
     err_set(reason, "pp %" PRIu32 " exceeds %" PRIu32 " layers", pool->pp, arch->layers);
     return (PlanFault){PLAN_RULE_LAYERS, pool->pp, arch->layers};
 }
@@ -109,11 +120,13 @@ typedef struct Cut {
     const char *what, *by;
     PlanRule uneven, broken; // the rule that a part of no whole width, or of no whole block, breaks
     uint32_t ways, extent, width, unit;
+    bool pads; // engines fill up what does not come out even
 } Cut;
 
 static PlanFault check_cut(const Cut *cut, Err *reason) {
     uint32_t unit = cut->unit > 0 ? cut->unit : 1;
     if (cut->extent % cut->ways == 0 && cut->extent / cut->ways % unit == 0) return kept;
+    if (cut->pads && cut->extent / unit >= cut->ways) return kept;
     if (cut->width % cut->ways != 0) {
         err_set(reason, "%s %" PRIu32 " does not divide %s %" PRIu32, cut->by, cut->ways, cut->what,
                 cut->width);
@@ -135,25 +148,18 @@ static uint32_t mlp_width(const Arch *arch, const TensorClass *tensor) {
     return tensor->component == COMPONENT_SHARED ? mlp->shared_width : mlp->width;
 }
 
-// False for tensors that are not cut, may be padded (vocabulary), or follow another tensor
-// (scales).
-static bool cut_of(const Pool *pool, const Arch *arch, const TensorClass *tensor, Cut *out) {
-    if (tensor->is_scale || tensor->dim_count == 0) return false;
-    bool columns = false, routed = false;
-    switch (tensor->shard) {
-    case SHARD_REPLICATED:
-    case SHARD_KV:
-    case SHARD_VOCAB:
-    case SHARD_EXPERT_WHOLE: return false;
-    case SHARD_COLUMN: break;
-    case SHARD_ROW: columns = true; break;
-    case SHARD_EXPERT_COLUMN: routed = true; break;
-    case SHARD_EXPERT_ROW: routed = columns = true; break;
-    }
+// False for sides that are not cut, may be padded (vocabulary), are replicated (KV heads), or
+// follow another tensor (scales).
+static bool cut_of(const Pool *pool, const Arch *arch, const TensorClass *tensor, uint32_t index,
+                   Cut *out) {
+    ShardSide side = shard_slice_side(tensor, index);
+    bool routed = shard_slice_is_routed(tensor);
+    if (tensor->is_scale || tensor->dim_count == 0 || side.deal != SHARD_DEAL_UNITS) return false;
     out->ways = routed ? pool->moe_tp : pool->tp;
     out->by = routed ? "moe_tp" : "tp";
-    out->extent = tensor->dims[columns ? tensor->dim_count - 1 : 0];
-    out->unit = tensor->unit;
+    out->extent = (uint32_t)side.extent;
+    out->unit = (uint32_t)side.unit;
+    out->pads = tensor->pads;
     out->width = mlp_width(arch, tensor);
     if (out->width == 0) out->width = out->extent;
     out->what = "the expert width";
@@ -172,10 +178,13 @@ static bool cut_of(const Pool *pool, const Arch *arch, const TensorClass *tensor
 
 static PlanFault check_cuts(const Pool *pool, const Arch *arch, Err *reason) {
     for (uint32_t i = 0; i < arch->tensor_count; i++) {
-        Cut cut;
-        if (!cut_of(pool, arch, &arch->tensors[i], &cut)) continue;
-        PlanFault fault = check_cut(&cut, reason);
-        if (fault.rule != PLAN_RULE_KEPT) return fault;
+        const TensorClass *tensor = &arch->tensors[i];
+        for (uint32_t side = 0; side < shard_slice_sides(tensor); side++) {
+            Cut cut;
+            if (!cut_of(pool, arch, tensor, side, &cut)) continue;
+            PlanFault fault = check_cut(&cut, reason);
+            if (fault.rule != PLAN_RULE_KEPT) return fault;
+        }
     }
     return kept;
 }

@@ -14,6 +14,7 @@
     X(KEPT, "legal")                                                                               \
     X(NUMBERS, "the numbers contradict each other")                                                \
     X(LAYERS, "more pipeline stages than layers")                                                  \
+    X(STAGES, "the listed stages are not the model's layers")                                      \
     X(HEADS, "tp does not divide the attention heads")                                             \
     X(KV_HEADS, "tp and the kv heads do not divide each other")                                    \
     X(DENSE_EP, "expert parallelism without experts")                                              \

@@ -17,6 +17,7 @@
 #define POOL_RANKS_MAX 1000000 // as many as a machine may have parts (TOPOLOGY_PARTS_MAX)
 
 #define POOL_CHUNKS_MAX 16
+#define POOL_STAGES_MAX 128 // of a pool whose stages are listed
 
 #define PLAN_POOL_LIST(X) X(UNIFIED, "unified") X(PREFILL, "prefill") X(DECODE, "decode")
 typedef enum PoolKind {
@@ -68,6 +69,23 @@ typedef enum Overlap {
         OVERLAP_COUNT
 } Overlap;
 
+// Which layers a pipeline stage has; layers that do not come out even go to: EVEN: the first
+// stages, one each. VLLM: one each, from the last stage but one backwards. VLLM_OLD: the last
+// stage, all of them. SGLANG: the last stages, one each. LISTED: the plan says how many each stage
+// has (vLLM's VLLM_PP_LAYER_PARTITION, SGLang's SGLANG_PP_LAYER_PARTITION).
+#define PLAN_STAGE_CUT_LIST(X)                                                                     \
+    X(EVEN, "even")                                                                                \
+    X(VLLM, "vllm")                                                                                \
+    X(VLLM_OLD, "vllm-old")                                                                        \
+    X(SGLANG, "sglang")                                                                            \
+    X(LISTED, "listed")
+typedef enum StageCut {
+#define X(name, text) STAGE_CUT_##name,
+    PLAN_STAGE_CUT_LIST(X)
+#undef X
+        STAGE_CUT_COUNT
+} StageCut;
+
 typedef struct Pool {
     PoolKind kind;
     uint32_t tp, pp, dp, ep, moe_tp, cp, replicas;
@@ -84,6 +102,8 @@ typedef struct Pool {
                          // another: 0 (in one) or 2 to POOL_CHUNKS_MAX
     uint32_t prefill_sms, decode_sms; // that the kernels of dispatch and combine occupy while they
                                       // run
+    StageCut stage_cut;
+    uint32_t stages[POOL_STAGES_MAX]; // LISTED: layers of each stage, [pp]; else all 0
 } Pool;
 
 uint32_t pool_stage_ranks(const Pool *pool);   // tp * dp
@@ -93,7 +113,7 @@ uint32_t pool_ranks(const Pool *pool);         // times replicas
 // Things [*first, *first + *count) of run `index` when `total` of them are cut into `parts` even
 // runs: a remainder gives the first runs one more.
 void pool_cut(uint32_t total, uint32_t parts, uint32_t index, uint32_t *first, uint32_t *count);
-// Layers of a pipeline stage, so cut.
+// Layers of a pipeline stage, by its stage_cut.
 void pool_stage_layers(const Pool *pool, uint32_t layers, uint32_t stage, uint32_t *first,
                        uint32_t *count);
 // Slots of a layer with this many experts: those, and the redundant ones.

@@ -47,7 +47,7 @@ void scenario_init(Scenario *out) {
 // The name of a model without folder and ".json": "-m kimi-k3" and "-m kimi-k3.json" are one
 // workload.
 static Digest hash_model(Digest digest, const char *model) {
-    const char *slash = strrchr(model, '/'), *name = slash == NULL ? model : slash + 1;
+    const char *name = file_name(model);
     size_t length = strlen(name), ending = strlen(".json");
     if (length > ending && strcmp(name + length - ending, ".json") == 0) length -= ending;
     return hash_u64(hash_bytes(digest, name, length), length);

@@ -43,7 +43,8 @@ static bool read_extent(JsonNode object, const char *key, Extent *out, Err *err)
         !read_optional(node, "per_sequence", &extent.per_sequence, err) ||
         !read_optional(node, "per_kv", &extent.per_kv, err) ||
         !read_optional(node, "per_pair", &extent.per_pair, err) ||
-        !read_optional(node, "divide", &extent.divide, err) || !read_part(node, &extent, err) ||
+        !read_optional(node, "divide", &extent.divide, err) ||
+        !read_optional(node, "window", &extent.window, err) || !read_part(node, &extent, err) ||
         !json_finish(node, err))
         return false;
     if (json_has(node, "divide") && extent.divide == 0)

@@ -27,7 +27,7 @@ static void write_optional(JsonWriter *writer, const char *key, uint64_t value) 
 static void write_extent(JsonWriter *writer, const char *key, const Extent *extent) {
     uint64_t divide = extent->divide == 0 ? 1 : extent->divide;
     if (extent->per_token == 0 && extent->per_sequence == 0 && extent->per_kv == 0 &&
-        extent->per_pair == 0 && divide == 1 && extent->parts <= 1) {
+        extent->per_pair == 0 && divide == 1 && extent->window == 0 && extent->parts <= 1) {
         write_number(writer, key, extent->fixed);
         return;
     }
@@ -39,6 +39,7 @@ static void write_extent(JsonWriter *writer, const char *key, const Extent *exte
     write_optional(writer, "per_kv", extent->per_kv);
     write_optional(writer, "per_pair", extent->per_pair);
     if (divide != 1) write_number(writer, "divide", divide);
+    write_optional(writer, "window", extent->window);
     if (extent->parts > 1) {
         jsonw_u64(writer, "part", extent->part);
         jsonw_u64(writer, "parts", extent->parts);

@@ -30,14 +30,18 @@ typedef struct ShardSummary {
 void shard_weights(const Plan *plan, uint32_t pool, const Arch *arch, Arena *arena,
                    ShardSummary *out);
 
-// Bytes of one tensor of a class on position `index` of `ways` cuts: whole units, the first
-// positions get one more when they do not come out even; KV heads are replicated beyond their
-// number; the vocabulary is padded. Never more for a later index.
+// Layers of each kind in a stage ([arch->kind_count]), and in how many layers of a stage that has
+// these kinds a class is (of classes outside of the layers: 1 or 0). 0 for MTP and vision.
+void shard_stage_kinds(const Pool *pool, const Arch *arch, uint32_t stage, uint32_t *out);
+uint32_t shard_stage_repeats(const Pool *pool, const Arch *arch, uint32_t stage,
+                             const uint32_t *kind_layers, const TensorClass *tensor);
+
+// Bytes of one tensor of a class on position `index` of `ways` cuts, as shard_slice.h cuts it;
+// padding counts. Never more for a later index. A tensor of fused experts counts all of them;
+// shard_expert_B counts one.
 uint64_t shard_cut_B(const TensorClass *tensor, uint32_t ways, uint32_t index);
+uint64_t shard_expert_B(const TensorClass *tensor, uint32_t ways, uint32_t index);
 // The same, summed over all positions.
 uint64_t shard_all_B(const TensorClass *tensor, uint32_t ways);
-
-// Rows of the vocabulary table that each of `ways` ranks holds, padding included.
-uint32_t shard_vocab_rows(uint32_t vocab, uint32_t ways);
 
 #endif

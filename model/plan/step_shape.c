@@ -87,6 +87,35 @@ StepShape step_shape_part(const StepShape *shape, uint32_t part, uint32_t parts)
         .tokens = end - first, .sequences = cut[0], .kv_tokens = cut[1], .qk_pairs = cut[2]};
 }
 
+// ---- Windows.
+
+// Pairs of an equal sequence: its first tokens still attend to all before them.
+static uint64_t pairs_within(const Equal *equal, uint64_t window) {
+    uint64_t growing = window > equal->cached ? window - equal->cached : 0;
+    if (growing > equal->tokens) growing = equal->tokens;
+    return wide_add_saturate(step_shape_prefill(growing, equal->cached).qk_pairs,
+                             wide_mul_saturate(equal->tokens - growing, window));
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+StepShape step_shape_window(const StepShape *shape, uint64_t window) {
+    StepShape seen = *shape;
+    Equal equal;
+    if (window == 0) return seen;
+    // the first new token of a sequence attends to window - 1 tokens before it
+    uint64_t kept =
+        wide_add_saturate(wide_mul_saturate(shape->sequences, window - 1), shape->tokens);
+    seen.kv_tokens = smaller(shape->kv_tokens, kept);
+    uint64_t pairs = wide_mul_saturate(shape->tokens, window);
+    if (find_equal(shape, &equal))
+        pairs = wide_mul_saturate(pairs_within(&equal, window), shape->sequences);
+    seen.qk_pairs = smaller(shape->qk_pairs, pairs);
+    return seen;
+}
+
 Digest step_shape_digest(const StepShape *shape) {
     Digest digest = hash_string(HASH_START, "step shape");
     digest = hash_u64(digest, shape->tokens);

@@ -33,6 +33,11 @@ StepShape step_shape_prompts(uint64_t prompts, uint64_t tokens);
 // of equal sequences are cut in proportion to the tokens.
 StepShape step_shape_part(const StepShape *shape, uint32_t part, uint32_t parts);
 
+// The same step when a token attends to the last `window` tokens at most, itself included (0: to
+// all): cached tokens that some new token of the sequence attends to, and pairs. Exact for equal
+// sequences; else a bound from above, as if the lengths were equal.
+StepShape step_shape_window(const StepShape *shape, uint64_t window);
+
 Digest step_shape_digest(const StepShape *shape);
 
 #endif

@@ -84,7 +84,8 @@ static const char *find_reason(const Inputs *in, bool is_candidate, const RankRo
         return "too few live GPUs";
     }
     if (is_candidate) return why_dropped(in, row, text);
-    PlaceFault fault = space_place_untried(&in->fabric, &in->arch, pool, text);
+    PlaceFault fault =
+        space_place_untried(&in->fabric, &in->arch, fabric_live_gpu_count(&in->fabric), pool, text);
     if (fault.reason == NULL) fault = space_place_fault(&in->fabric, pool, text);
     if (fault.reason == NULL) fault = space_place_gap(&in->fabric, &in->arch, pool, text);
     if (fault.reason != NULL) return fault.reason;

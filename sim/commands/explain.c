@@ -1,4 +1,5 @@
-// The command explain: time by constant and by class of operation, links, memory, constants.
+// The command explain: time by constant and by class of operation, links, memory, constants, and
+// what the result hangs on; of two plans, why they differ.
 //
 // The head adds a cycle up, prefill and decode; all below is of one of the two. Classes are summed
 // over the member that works longest, for one pass: its streams overlap, so that its classes may
@@ -12,8 +13,13 @@
 #include "model/base/num.h"
 #include "model/base/table.h"
 #include "sim/commands/degrade_plan.h"
+#include "sim/commands/explain_compare.h"
+#include "sim/commands/explain_link.h"
+#include "sim/commands/explain_plan.h"
+#include "sim/commands/explain_source.h"
+#include "sim/commands/explain_vary.h"
+#include "sim/commands/explain_write.h"
 #include "sim/commands/flow_eps.h"
-#include "sim/commands/inputs.h"
 #include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank_show.h"
@@ -21,23 +27,7 @@
 
 #define PS 1e-12 // seconds in a picosecond
 
-// What is explained.
-typedef struct Step {
-    const char *name;
-    const EvaluatePhase *phase;
-    const EvaluateParts *parts;
-    double seconds; // that the parts add up to
-    uint32_t lag;   // passes from one to the next of the same micro-batch
-    bool is_decode;
-} Step;
-
-static char *seconds_text(double seconds, char *buffer) {
-    return units_format_time(num_round(seconds * (double)PS_PER_SECOND), buffer);
-}
-
-static double percent(double part, double whole) {
-    return whole > 0 ? 100 * part / whole : 0;
-}
+typedef enum Format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV } Format;
 
 // ---- The cycle
 
@@ -57,19 +47,19 @@ static void show_cycle(const Inputs *inputs, const Pool *pool, const Evaluation 
     double prefill_s = (double)e->prefill_ps * PS;
     double decode_s = (double)steps * (double)e->tpot_ps * PS;
     double cycle_s = prefill_s + decode_s, largest_s = e->cycle.part_s[e->bottleneck];
-    text_addf(out, "cycle      %s: ", seconds_text(cycle_s, time));
+    text_addf(out, "cycle      %s: ", explain_plan_time(cycle_s, time));
     text_addf(out, "prefill of %" PRIu64 " prompt%s on each attention-DP rank %s (%.1f %%), ",
-              prompts, prompts == 1 ? "" : "s", seconds_text(prefill_s, time),
-              percent(prefill_s, cycle_s));
+              prompts, prompts == 1 ? "" : "s", explain_plan_time(prefill_s, time),
+              explain_plan_percent(prefill_s, cycle_s));
     text_addf(out, "%" PRIu64 " decode step%s %s (%.1f %%)\n", steps, steps == 1 ? "" : "s",
-              seconds_text(decode_s, time), percent(decode_s, cycle_s));
+              explain_plan_time(decode_s, time), explain_plan_percent(decode_s, cycle_s));
     text_addf(out, "bottleneck %s: %s, %.1f %% of the cycle\n\n", evaluate_part_name(e->bottleneck),
-              seconds_text(largest_s, time), percent(largest_s, cycle_s));
+              explain_plan_time(largest_s, time), explain_plan_percent(largest_s, cycle_s));
 }
 
 // ---- Time by what governs it
 
-static void show_parts(const Step *step, const Calib *calib, Text *out) {
+static void show_parts(const ExplainStep *step, const Calib *calib, Text *out) {
     Table table = {0};
     char text[UNITS_TEXT_MAX];
     table_column(&table, "time goes to", TABLE_LEFT);
@@ -80,13 +70,13 @@ static void show_parts(const Step *step, const Calib *calib, Text *out) {
         double part_s = step->parts->part_s[i];
         if (part_s <= 0) continue;
         table_cell(&table, evaluate_part_name(i));
-        table_cell(&table, seconds_text(part_s, text));
-        table_cellf(&table, "%.1f %%", percent(part_s, step->seconds));
+        table_cell(&table, explain_plan_time(part_s, text));
+        table_cellf(&table, "%.1f %%", explain_plan_percent(part_s, step->seconds));
         table_cell(&table,
                    i < CALIB_COUNT ? calib_provenance_names[calib->values[i].provenance] : "");
     }
-    table_cell(&table, step->name);
-    table_cell(&table, seconds_text(step->seconds, text));
+    table_cell(&table, step->cycle);
+    table_cell(&table, explain_plan_time(step->seconds, text));
     table_cell(&table, "100.0 %");
     table_cell(&table, "");
     table_print(&table, out);
@@ -100,32 +90,9 @@ typedef struct ClassTotal {
     double flop, bytes;
 } ClassTotal;
 
-// Computing, and communication beside which nothing computes; that it waits for others is no work.
-static Time work_time(const EvaluatePhase *phase, uint32_t member) {
-    const Timeline *timeline = &phase->timeline;
-    Time sum = 0;
-    for (OpId op = 0; op < timeline->op_count; op++) {
-        const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
-        bool is_comm = schedule_op_is_comm(phase->schedule.ops[op].kind);
-        sum += is_comm ? total->exposed_ps : total->busy_ps;
-    }
-    return sum;
-}
-
-static uint32_t busiest_member(const EvaluatePhase *phase) {
-    uint32_t best = 0;
-    for (uint32_t member = 1; member < phase->timeline.member_count; member++)
-        if (work_time(phase, member) > work_time(phase, best)) best = member;
-    return best;
-}
-
-static const Role *role_of(const EvaluatePhase *phase, uint32_t member) {
-    return &phase->schedule.roles[timeline_role(&phase->timeline, member)];
-}
-
 static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal *classes) {
     const Timeline *timeline = &phase->timeline;
-    double passes = role_of(phase, member)->passes;
+    double passes = phase->schedule.roles[timeline_role(timeline, member)].passes;
     for (OpId op = 0; op < timeline->op_count; op++) {
         const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
         ClassTotal *c = &classes[phase->schedule.ops[op].op_class];
@@ -141,30 +108,22 @@ static void add_classes(const EvaluatePhase *phase, uint32_t member, ClassTotal 
 static void add_class(Table *table, const char *name, const ClassTotal *c, double seconds) {
     char text[UNITS_TEXT_MAX], flop[OUTPUT_NUMBER_MAX];
     table_cell(table, name);
-    table_cell(table, seconds_text(c->busy_s, text));
-    table_cellf(table, "%.1f %%", percent(c->busy_s, seconds));
-    table_cell(table, seconds_text(c->bound_s, text));
-    table_cellf(table, "%.1f %%", percent(c->bound_s, c->busy_s));
+    table_cell(table, explain_plan_time(c->busy_s, text));
+    table_cellf(table, "%.1f %%", explain_plan_percent(c->busy_s, seconds));
+    table_cell(table, explain_plan_time(c->bound_s, text));
+    table_cellf(table, "%.1f %%", explain_plan_percent(c->bound_s, c->busy_s));
     table_cell(table, c->flop > 0 ? output_number(c->flop / 1e9, flop) : "");
     table_cell(table, units_format_bytes((uint64_t)num_round(c->bytes), text));
-    table_cell(table, c->exposed_s > 0 ? seconds_text(c->exposed_s, text) : "");
-}
-
-// From one pass to the next in the last round of micro-batches; with one round, all of it.
-static double pass_seconds(const Step *step) {
-    const Time *ends = step->phase->timeline.round_ps;
-    uint32_t last = step->phase->timeline.round_count - 1;
-    if (last < step->lag) return (double)ends[last] * PS;
-    return (double)(ends[last] - ends[last - step->lag]) * PS / step->lag;
+    table_cell(table, c->exposed_s > 0 ? explain_plan_time(c->exposed_s, text) : "");
 }
 
 // What the pass below is of what the table above adds up.
-static void show_pass(const Step *step, const Calib *calib, Text *out) {
+static void show_pass(const ExplainStep *step, const Calib *calib, Text *out) {
     const StepShape *shape = &step->phase->shape;
     char pass[UNITS_TEXT_MAX], engine[UNITS_TEXT_MAX];
-    seconds_text(pass_seconds(step), pass);
-    seconds_text(calib->values[CALIB_STEP_OVERHEAD].value, engine);
-    text_addf(out, "\n%s: ", step->name);
+    explain_plan_time(explain_plan_pass_s(step), pass);
+    explain_plan_time(calib->values[CALIB_STEP_OVERHEAD].value, engine);
+    text_addf(out, "\n%s: ", step->cycle);
     if (!step->is_decode)
         text_addf(out,
                   "all passes over the prompts, each with %s of the engine; below is one pass of "
@@ -178,10 +137,10 @@ static void show_pass(const Step *step, const Calib *calib, Text *out) {
         text_addf(out, "a pass of %s and %s of the engine\n", pass, engine);
 }
 
-static void show_classes(const Step *step, Text *out) {
-    double seconds = pass_seconds(step);
+static void show_classes(const ExplainStep *step, Text *out) {
+    double seconds = explain_plan_pass_s(step);
     ClassTotal classes[OP_CLASS_COUNT] = {0}, sum = {0};
-    uint32_t member = busiest_member(step->phase);
+    uint32_t member = step->member;
     add_classes(step->phase, member, classes);
     static const char *const headers[] = {"class",    "time",  "of the pass", "bound",
                                           "roofline", "Gflop", "bytes",       "exposed"};
@@ -203,71 +162,9 @@ static void show_classes(const Step *step, Text *out) {
         out,
         "the pass of %s, the busiest of %u; time of communication includes waiting for partners, "
         "exposed is what moves while nothing computes\n\n",
-        role_of(step->phase, member)->name, step->phase->timeline.member_count);
+        explain_plan_role(step, member)->name, step->phase->timeline.member_count);
     table_print(&table, out);
     table_free(&table);
-}
-
-// ---- Overlap
-
-// Of all operations of one name that communicate, per pass.
-typedef struct CommTotal {
-    const char *name;
-    double instances, bytes, transfer_s, exposed_s;
-} CommTotal;
-
-static CommTotal *provide_comm(CommTotal *rows, uint32_t *count, const char *name) {
-    for (uint32_t i = 0; i < *count; i++)
-        if (strcmp(rows[i].name, name) == 0) return &rows[i];
-    rows[*count] = (CommTotal){.name = name};
-    return &rows[(*count)++];
-}
-
-static uint32_t add_comms(const EvaluatePhase *phase, uint32_t member, CommTotal *rows) {
-    const Timeline *timeline = &phase->timeline;
-    double passes = role_of(phase, member)->passes;
-    uint32_t count = 0;
-    for (OpId op = 0; op < timeline->op_count; op++) {
-        const OpTotal *total = &timeline->totals[(size_t)member * timeline->op_count + op];
-        if (!schedule_op_is_comm(phase->schedule.ops[op].kind) || total->instances == 0) continue;
-        CommTotal *row = provide_comm(rows, &count, phase->schedule.ops[op].name);
-        row->instances += (double)total->instances / passes;
-        row->bytes += (double)total->instances * (double)total->bytes / passes;
-        row->transfer_s += (double)total->transfer_ps * PS / passes;
-        row->exposed_s += (double)total->exposed_ps * PS / passes;
-    }
-    return count;
-}
-
-static void add_comm(Table *table, const CommTotal *row) {
-    char text[UNITS_TEXT_MAX];
-    table_cell(table, row->name);
-    table_cellf(table, "%.0f", row->instances);
-    table_cell(table, units_format_bytes((uint64_t)num_round(row->bytes), text));
-    table_cell(table, seconds_text(row->transfer_s, text));
-    table_cell(table, seconds_text(row->exposed_s, text));
-    table_cellf(table, "%.1f %%", percent(row->transfer_s - row->exposed_s, row->transfer_s));
-}
-
-// What lies beside computing, and what nothing hides; the same member as above.
-static void show_overlap(const Step *step, Text *out) {
-    Table table = {0};
-    uint32_t member = busiest_member(step->phase);
-    CommTotal *rows = mem_alloc(step->phase->timeline.op_count, sizeof *rows);
-    uint32_t count = add_comms(step->phase, member, rows);
-    static const char *const headers[] = {"communication", "times",   "bytes",
-                                          "transfer",      "exposed", "overlap"};
-    table_column(&table, headers[0], TABLE_LEFT);
-    for (size_t i = 1; i < sizeof headers / sizeof *headers; i++)
-        table_column(&table, headers[i], TABLE_RIGHT);
-    for (uint32_t i = 0; i < count; i++) add_comm(&table, &rows[i]);
-    if (count > 0) {
-        text_add(out, "\ntransfer: with all partners there; overlap: the part of it that lies "
-                      "beside computing\n\n");
-        table_print(&table, out);
-    }
-    table_free(&table);
-    mem_free(rows);
 }
 
 // ---- Algorithms of collectives
@@ -314,7 +211,7 @@ static void show_algorithms(const ChooseLog *choices, Text *out) {
 
 // ---- Links
 
-static void show_links(const Step *step, Text *out) {
+static void show_links(const ExplainStep *step, Text *out) {
     const Timeline *timeline = &step->phase->timeline;
     double seconds = (double)timeline->end_ps * PS;
     Table table = {0};
@@ -332,7 +229,7 @@ static void show_links(const Step *step, Text *out) {
         table_cell(&table, units_format_bytes(link->bytes / timeline->round_count, text));
         table_cell(&table, link->busiest_name);
         table_cell(&table, units_format_rate((uint64_t)num_round(Bps), text));
-        table_cellf(&table, "%.1f %%", percent(Bps, (double)link->busiest_Bps));
+        table_cellf(&table, "%.1f %%", explain_plan_percent(Bps, (double)link->busiest_Bps));
     }
     if (table.cell_count > 0) {
         text_add_char(out, '\n');
@@ -365,7 +262,7 @@ static void show_memory(const MemoryUse *use, Text *out) {
         uint64_t bytes = i < MEMORY_TERM_COUNT ? use->term_B[i] : use->total_B;
         table_cell(&table, i < MEMORY_TERM_COUNT ? memory_term_names[i] : "all");
         table_cell(&table, units_format_bytes(bytes, text));
-        table_cellf(&table, "%.1f %%", percent((double)bytes, (double)use->usable_B));
+        table_cellf(&table, "%.1f %%", explain_plan_percent((double)bytes, (double)use->usable_B));
     }
     text_addf(out,
               "\n%" PRIu64 " sequences on an attention-DP rank, %" PRIu64 " would fit; %s usable\n",
@@ -374,113 +271,139 @@ static void show_memory(const MemoryUse *use, Text *out) {
     table_free(&table);
 }
 
-// ---- Constants
-
-// Those of a tier have a part in the time of its links.
-static bool governs(const EvaluateParts *cycle, CalibParam param) {
-    if (calib_kind(param) == CALIB_IS_PLAIN)
-        return cycle->part_s[CALIB_IB] > 0 || cycle->part_s[CALIB_ETH] > 0;
-    return cycle->part_s[param] > 0;
-}
-
-static void add_constant(Table *table, CalibParam param, double value) {
-    char text[UNITS_TEXT_MAX], number[OUTPUT_NUMBER_MAX];
-    bool is_time = calib_kind(param) == CALIB_IS_TIME;
-    table_cell(table, is_time ? seconds_text(value, text) : output_number(value, number));
-}
-
-static void show_constants(const EvaluateParts *cycle, const Calib *calib, Text *out) {
-    Table table = {0};
-    table_column(&table, "constant", TABLE_LEFT);
-    table_column(&table, "value", TABLE_RIGHT);
-    table_column(&table, "low", TABLE_RIGHT);
-    table_column(&table, "high", TABLE_RIGHT);
-    table_column(&table, "confidence", TABLE_LEFT);
-    for (uint32_t i = 0; i < CALIB_COUNT; i++) {
-        if (!governs(cycle, (CalibParam)i)) continue;
-        const CalibValue *value = &calib->values[i];
-        table_cell(&table, calib_param_names[i]);
-        add_constant(&table, (CalibParam)i, value->value);
-        add_constant(&table, (CalibParam)i, value->low);
-        add_constant(&table, (CalibParam)i, value->high);
-        table_cellf(&table, "%s%s", calib_provenance_names[value->provenance],
-                    value->is_default_interval ? ", x/1.5 .. x1.5" : "");
-        table_note(&table, value->source);
-    }
-    text_add_char(out, '\n');
-    table_print(&table, out);
-    table_free(&table);
-}
-
 // ---- The command
 
-static Step chosen_step(const CliArgs *args, const Pool *pool, const Evaluation *e) {
-    if (cli_choice(args, "phase") == 0)
-        return (Step){.name = "TPOT",
-                      .phase = &e->decode_phase,
-                      .parts = &e->decode,
-                      .seconds = (double)e->tpot_ps * PS,
-                      .lag = pool->micro_batches,
-                      .is_decode = true};
-    return (Step){.name = "prefill of a cycle",
-                  .phase = &e->prefill_phase,
-                  .parts = &e->prefill,
-                  .seconds = (double)e->prefill_ps * PS,
-                  .lag = 1};
-}
-
-static void show(const CliArgs *args, const Inputs *inputs, const PlanFile *file,
-                 const Evaluation *evaluation, Text *out) {
+static void show(const ExplainPlan *plan, const ExplainInfluences *influences, Text *out) {
     char label[PLAN_TEXT_MAX], product[PLAN_TEXT_MAX];
-    const Pool *pool = &file->plan.pools[0];
-    Step step = chosen_step(args, pool, evaluation);
+    const Inputs *inputs = &plan->inputs;
+    const Pool *pool = &plan->file.plan.pools[0];
+    const ExplainStep *step = &plan->step;
     rank_show_inputs(inputs, out);
-    text_addf(out, "plan       %s, GPUs %s\n", plan_label(&file->plan, label),
-              plan_gpu_product(&file->plan, product));
-    load_option_show_experts(&inputs->arch, pool, evaluation, out);
+    text_addf(out, "plan       %s, GPUs %s\n", plan_label(&plan->file.plan, label),
+              plan_gpu_product(&plan->file.plan, product));
+    load_option_show_experts(&inputs->arch, pool, &plan->evaluation, out);
     text_add(out, "flow eps   ");
-    flow_eps_add(inputs->flow_eps_ppb, evaluation->flow_eps_error_ppb, out);
+    flow_eps_add(inputs->flow_eps_ppb, plan->evaluation.flow_eps_error_ppb, out);
     text_add_char(out, '\n');
-    show_result(evaluation, out);
-    show_cycle(inputs, pool, evaluation, out);
-    show_parts(&step, &inputs->calib, out);
-    show_pass(&step, &inputs->calib, out);
-    show_classes(&step, out);
-    show_overlap(&step, out);
-    show_algorithms(&step.phase->choices, out);
-    show_links(&step, out);
+    show_result(&plan->evaluation, out);
+    show_cycle(inputs, pool, &plan->evaluation, out);
+    show_parts(step, &inputs->calib, out);
+    show_pass(step, &inputs->calib, out);
+    show_classes(step, out);
+    explain_link_objective(step, out);
+    explain_link_collectives(step, out);
+    show_algorithms(&step->phase->choices, out);
+    show_links(step, out);
+    explain_link_bottleneck(step, "fullest:", out);
     MemoryUse use;
-    if (find_memory(inputs, file, &use, out)) show_memory(&use, out);
-    show_constants(&evaluation->cycle, &inputs->calib, out);
+    if (find_memory(inputs, &plan->file, &use, out)) show_memory(&use, out);
+    explain_vary_show_influences(plan, influences, out);
+    explain_source_constants(plan, out);
+    explain_source_machine(plan, out);
+    explain_source_model(plan, out);
 }
 
-static int explain(const CliArgs *args, Inputs *inputs, const PlanFile *file, Err *err) {
-    EvaluateInput input = inputs_for_evaluation(inputs);
-    input.keep_phases = true;
-    Evaluation evaluation;
-    if (!evaluate_plan(&input, &file->plan, inputs->sequences, &evaluation, err))
-        return output_bad(err);
-    Text out = {0};
+// What does not depend on the faults of --degrade, in an open document.
+typedef struct Open {
+    Text *out;
+    JsonWriter json;
+    Table csv;
+} Open;
+
+static void say_plan(Format format, const ExplainPlan *plan, const ExplainInfluences *influences,
+                     Open *open) {
+    switch (format) {
+    case FORMAT_TABLE: show(plan, influences, open->out); break;
+    case FORMAT_JSON: explain_write_plan(&open->json, plan, influences); break;
+    case FORMAT_CSV: explain_write_rows(&open->csv, plan, influences); break;
+    }
+}
+
+static void say_degraded(Format format, const ExplainPlan *plan, const DegradePlan *degraded,
+                         Open *open) {
+    switch (format) {
+    case FORMAT_TABLE:
+        degrade_plan_show(&plan->inputs, &plan->evaluation, degraded, open->out);
+        break;
+    case FORMAT_JSON:
+        degrade_plan_write(&open->json, degraded);
+        explain_write_end(&open->json);
+        break;
+    case FORMAT_CSV:
+        explain_write_degraded(&open->csv, degraded);
+        table_print_csv(&open->csv, open->out);
+        break;
+    }
+}
+
+// The faults replace the machine, so that all else is said before.
+static int explain(const CliArgs *args, ExplainPlan *plan, Err *err) {
+    ExplainInfluences influences;
     DegradePlan degraded = {0};
-    show(args, inputs, file, &evaluation, &out);
-    bool done = degrade_plan_price(args, &file->plan, inputs, &degraded, err);
-    if (done) degrade_plan_show(inputs, &evaluation, &degraded, &out);
+    Text out = {0};
+    Open open = {.out = &out, .json = {.text = &out}};
+    Format format = (Format)cli_choice(args, "format");
+    if (!explain_plan_evaluate(args, plan, err) ||
+        !explain_vary_influences(args, plan, &influences, err))
+        return output_bad(err);
+    say_plan(format, plan, &influences, &open);
+    bool done = degrade_plan_price(args, &plan->file.plan, &plan->inputs, &degraded, err);
+    if (done) say_degraded(format, plan, &degraded, &open);
     degrade_plan_free(&degraded);
-    evaluate_free(&evaluation);
+    table_free(&open.csv);
     if (done) return output_text(&out, OUTPUT_OK);
     text_free(&out);
     return output_bad(err);
 }
 
+// ---- Two plans
+
+// Both on the machine with the faults of --degrade.
+static bool open_second(const CliArgs *args, ExplainPlan *plan, Err *err) {
+    if ((cli_is_given(args, "degrade") && !inputs_degrade(args, &plan->inputs, err)) ||
+        !explain_plan_evaluate(args, plan, err))
+        return false;
+    if (plan->step.has_why) return true;
+    *err = plan->step.unknown;
+    return err_prefix(err, "%s", plan->path);
+}
+
+static void show_both(const ExplainPlan *a, const ExplainPlan *b, const ExplainFlips *flips,
+                      Text *out) {
+    explain_compare_show(a, b, out);
+    explain_vary_show_flips(a, b, flips, out);
+    explain_source_constants(a, out);
+    if (b->inputs.calib.digest != a->inputs.calib.digest) explain_source_constants(b, out);
+    explain_source_machine(a, out);
+    if (b->inputs.topology.digest != a->inputs.topology.digest) explain_source_machine(b, out);
+    explain_source_model(a, out);
+    if (b->inputs.arch.digest != a->inputs.arch.digest) explain_source_model(b, out);
+}
+
+static int compare(const CliArgs *args, ExplainPlan *a, ExplainPlan *b, Err *err) {
+    ExplainFlips flips;
+    Text out = {0};
+    if (!open_second(args, a, err) || !open_second(args, b, err) ||
+        !explain_vary_flips(args, a, b, &flips, err))
+        return output_bad(err);
+    switch ((Format)cli_choice(args, "format")) {
+    case FORMAT_TABLE: show_both(a, b, &flips, &out); break;
+    case FORMAT_JSON: explain_write_both_json(a, b, &flips, &out); break;
+    case FORMAT_CSV: explain_write_both_csv(a, b, &flips, &out); break;
+    }
+    return output_text(&out, OUTPUT_OK);
+}
+
 int explain_command(const CliArgs *args) {
-    PlanFile file = {0};
-    Inputs inputs = {0};
+    ExplainPlan plans[2] = {0};
     Err err = {0};
-    const char *path = args->operands[0];
-    bool done = plan_read(path, &file, &err) && inputs_load_beside(path, &file, &inputs, &err) &&
-                flow_eps_read(args, &inputs.flow_eps_ppb, &err);
-    int status = done ? explain(args, &inputs, &file, &err) : output_bad(&err);
-    inputs_free(&inputs);
-    plan_file_free(&file);
+    bool is_pair = args->operand_count == 2, done = true;
+    for (uint32_t i = 0; done && i < args->operand_count; i++)
+        done = explain_plan_read(args, args->operands[i], &plans[i], &err);
+    int status = !done     ? output_bad(&err)
+                 : is_pair ? compare(args, &plans[0], &plans[1], &err)
+                           : explain(args, &plans[0], &err);
+    explain_plan_close(&plans[0]);
+    explain_plan_close(&plans[1]);
     return status;
 }

@@ -8,11 +8,13 @@
 #include <sys/stat.h>
 
 #include "model/base/file.h"
+#include "model/plan/lower.h"
 #include "model/plan/eplb.h"
 #include "model/plan/load_classes.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/flow_eps.h"
 #include "sim/commands/load_option.h"
+#include "sim/commands/plan_inputs.h"
 #include "sim/commands/saved.h"
 
 #define DEFAULT_SCENARIO  "chat.json"
@@ -36,7 +38,7 @@ static bool load_arch(Inputs *in, const char *path, Err *err) {
     ArchInput input = in->arch_files;
     input.assumptions = assumptions;
     input.assumption_count = count;
-    return arch_parse(&input, &in->arch, err);
+    return arch_parse(&input, &in->arch, err) && lower_check(&in->arch, err);
 }
 
 static bool load_calib(Inputs *in, const char *path, Err *err) {
@@ -98,9 +100,8 @@ static bool build_machine(Inputs *in, Err *err) {
     return fabric_build(&in->topology, &in->catalogue, &in->fabric, err) && find_device(in, err);
 }
 
-static bool load_topology(Inputs *in, const CliArgs *args, Err *err) {
-    return read_machine(in, cli_text(args, "topo"), err) &&
-           degrade_topology(args, &in->topology, err);
+static bool load_topology(Inputs *in, const CliArgs *args, const char *name, Err *err) {
+    return read_machine(in, name, err) && degrade_topology(args, &in->topology, err);
 }
 
 bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err) {
@@ -123,16 +124,22 @@ static const struct {
                         {"concurrency", "--concurrency", SCENARIO_CONCURRENCY},
                         {"max-ttft", "--max-ttft", SCENARIO_TTFT_LIMIT},
                         {"max-tpot", "--max-tpot", SCENARIO_TPOT_LIMIT},
-                        {"price", "--price", SCENARIO_PRICE},
                         {"memory-fraction", "--memory-fraction", SCENARIO_MEMORY_FRACTION},
                         {"kv-format", "--kv-format", SCENARIO_KV_FORMAT}};
 
+// Of a range the end; "any" leaves what the scenario says.
+static const char *override_text(const CliArgs *args, const char *option) {
+    const char *text = cli_is_given(args, option) ? cli_text(args, option) : NULL;
+    if (text == NULL || (strcmp(option, "kv-format") == 0 && strcmp(text, "any") == 0)) return NULL;
+    const char *colon = strcmp(option, "concurrency") == 0 ? strchr(text, ':') : NULL;
+    return colon == NULL ? text : colon + 1;
+}
+
 static bool override_scenario(const CliArgs *args, Scenario *scenario, Err *err) {
     for (size_t i = 0; i < sizeof inputs_overrides / sizeof *inputs_overrides; i++) {
-        const char *option = inputs_overrides[i].option;
-        if (cli_is_given(args, option) &&
-            !scenario_set(scenario, inputs_overrides[i].field, inputs_overrides[i].flag,
-                          cli_text(args, option), err))
+        const char *text = override_text(args, inputs_overrides[i].option);
+        if (text != NULL &&
+            !scenario_set(scenario, inputs_overrides[i].field, inputs_overrides[i].flag, text, err))
             return false;
     }
     return true;
@@ -201,12 +208,13 @@ static bool load_named_calib(Inputs *in, const char *name, Err *err) {
     return load_calib(in, path, err);
 }
 
-bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
+bool inputs_load_on(const CliArgs *args, const char *machine, Inputs *out, Err *err) {
     *out = (Inputs){0};
     const char *assume = cli_text(args, "assume");
     out->assume = arena_string(&out->arena, assume);
-    if (load_topology(out, args, err) && build_machine(out, err) && load_scenario(out, args, err) &&
-        load_named_arch(out, err) && scenario_check(&out->scenario, out->arch.max_context, err) &&
+    if (load_topology(out, args, machine, err) && build_machine(out, err) &&
+        load_scenario(out, args, err) && load_named_arch(out, err) &&
+        scenario_check(&out->scenario, out->arch.max_context, err) &&
         load_named_calib(out, cli_text(args, "calibration"), err) &&
         load_option_read(args, &out->arch, &out->load, err) && read_experts(args, out, err) &&
         flow_eps_read(args, &out->flow_eps_ppb, err)) {
@@ -218,9 +226,22 @@ bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
     return false;
 }
 
+bool inputs_load(const CliArgs *args, Inputs *out, Err *err) {
+    const char *price = cli_text(args, "price");
+    if (!inputs_load_on(args, cli_text(args, "topo"), out, err)) return false;
+    if (price == NULL) return true;
+    if (scenario_set(&out->scenario, SCENARIO_PRICE, "--price", price, err)) {
+        out->catalogue_price = false;
+        scenario_rehash(&out->scenario);
+        return true;
+    }
+    inputs_free(out);
+    return false;
+}
+
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
-    if (load_topology(out, args, err) &&
+    if (load_topology(out, args, cli_text(args, "topo"), err) &&
         fabric_build(&out->topology, &out->catalogue, &out->fabric, err) &&
         find_generation(out, err) && load_named_calib(out, cli_text(args, "calibration"), err) &&
         flow_eps_read(args, &out->flow_eps_ppb, err))
@@ -230,13 +251,6 @@ bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
 }
 
 // ---- From the files beside a plan
-
-static bool check_digest(const char *path, Digest found, Digest saved, Err *err) {
-    char is[17], was[17];
-    if (found == saved) return true;
-    return err_set(err, "%s: digest %s is not the %s that the plan was made for", path,
-                   hash_format(found, is), hash_format(saved, was));
-}
 
 static bool check_names(const char *path, const PlanFile *plan, Err *err) {
     const struct {
@@ -259,7 +273,7 @@ static bool load_load(Inputs *in, const char *plan_path, const PlanFile *plan, E
     RoutingRule rule;
     uint32_t layers;
     if (!load_read(path, &in->load, err) ||
-        !check_digest(path, in->load.digest, plan->load_digest, err))
+        !plan_inputs_check(path, in->load.digest, plan->load_digest, err))
         return false;
     return (load_option_rule(&in->arch, &rule, &layers, err) &&
             load_check(&in->load, layers, rule.experts, err)) ||
@@ -275,38 +289,49 @@ static bool load_beside(Inputs *in, const char *plan_path, const PlanFile *plan,
         return err_prefix(err, "%s", plan_path);
     in->scenario_name = scenario;
     return read_machine(in, topology, err) &&
-           check_digest(topology, in->topology.digest, plan->topology_digest, err) &&
+           plan_inputs_check(topology, in->topology.digest, plan->topology_digest, err) &&
            build_machine(in, err) && scenario_load(scenario, &in->scenario, err) &&
-           check_digest(scenario, in->scenario.digest, plan->scenario_digest, err) &&
+           plan_inputs_check(scenario, in->scenario.digest, plan->scenario_digest, err) &&
            load_arch(in, model, err) &&
-           check_digest(model, in->arch.digest, plan->model_digest, err) &&
+           plan_inputs_check(model, in->arch.digest, plan->model_digest, err) &&
            scenario_check(&in->scenario, in->arch.max_context, err) && load_calib(in, calib, err) &&
-           check_digest(calib, in->calib.digest, plan->calibration_digest, err) &&
+           plan_inputs_check(calib, in->calib.digest, plan->calibration_digest, err) &&
            load_load(in, plan_path, plan, err);
 }
 
 // A plan that was edited may not run this model on this machine.
 static bool check_plan(const Inputs *in, const char *path, const Plan *plan, Err *err) {
-    if (plan->pool_count != 1)
-        return err_set(err, "%s: expected one pool, found %u", path, plan->pool_count);
     if (!plan_legal(plan, &in->arch, err)) return err_prefix(err, "%s", path);
-    if (plan->pools[0].micro_batches > MICRO_BATCHES_MAX)
-        return err_set(err, "%s: expected at most %d micro-batches, found %u", path,
-                       MICRO_BATCHES_MAX, plan->pools[0].micro_batches);
-    uint64_t last = (uint64_t)plan->pools[0].first_gpu + plan_gpus(plan);
-    if (last > fabric_live_gpu_count(&in->fabric))
-        return err_set(err, "%s: the plan uses %llu GPUs, the machine has %u", path,
-                       (unsigned long long)last, fabric_live_gpu_count(&in->fabric));
+    for (uint32_t i = 0; i < plan->pool_count; i++) {
+        const Pool *pool = &plan->pools[i];
+        uint64_t last = (uint64_t)pool->first_gpu + pool_ranks(pool);
+        if (pool->micro_batches > MICRO_BATCHES_MAX)
+            return err_set(err, "%s: expected at most %d micro-batches, found %u", path,
+                           MICRO_BATCHES_MAX, pool->micro_batches);
+        if (last > fabric_live_gpu_count(&in->fabric))
+            return err_set(err, "%s: the plan uses %llu GPUs, the machine has %u", path,
+                           (unsigned long long)last, fabric_live_gpu_count(&in->fabric));
+    }
     return true;
 }
 
-bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err) {
+bool inputs_load_pools(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err) {
     *out = (Inputs){0};
     if (check_names(plan_path, plan, err) && load_beside(out, plan_path, plan, err) &&
         check_plan(out, plan_path, &plan->plan, err))
         return true;
     inputs_free(out);
     return false;
+}
+
+bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err) {
+    uint32_t pools = plan->plan.pool_count;
+    if (pools != 1)
+        return err_set(err,
+                       "%s: expected one pool, found %u; what separate pools do is said by "
+                       "\"moesim simulate\"",
+                       plan_path, pools);
+    return inputs_load_pools(plan_path, plan, out, err);
 }
 
 EvaluateInput inputs_for_evaluation(const Inputs *inputs) {

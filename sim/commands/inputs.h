@@ -55,10 +55,15 @@ typedef struct Inputs {
 
 // From the options of rank, the faults of --degrade included.
 bool inputs_load(const CliArgs *args, Inputs *out, Err *err);
+// The same on one of several machines; its price is the catalogue's or the scenario's, --price is
+// the caller's.
+bool inputs_load_on(const CliArgs *args, const char *machine, Inputs *out, Err *err);
 // Machine and constants alone, for transfers: --topo, --degrade and --calibration. GPUs may differ.
 bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err);
-// From the files beside a saved plan; refuses files whose digest is not the plan's.
+// From the files beside a saved plan of one pool; refuses files whose digest is not the plan's.
 bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
+// The same of a plan with any pools.
+bool inputs_load_pools(const char *plan_path, const PlanFile *plan, Inputs *out, Err *err);
 // With --load, the load of the plan becomes the one that was expected.
 bool inputs_replace_load(const CliArgs *args, Inputs *inputs, Err *err);
 // The machine again with the faults of --degrade.

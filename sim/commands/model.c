@@ -11,6 +11,8 @@
 #include "model/base/units.h"
 #include "model/moe/count.h"
 #include "sim/commands/figures.h"
+#include "sim/commands/model_checkpoint.h"
+#include "sim/commands/model_tensors.h"
 #include "sim/commands/output.h"
 
 #define MODEL_JSON_VERSION 1
@@ -36,41 +38,71 @@ static uint64_t packed_B_per_token(const Arch *arch) {
     bool any = false;
     for (uint32_t k = 0; k < arch->kind_count; k++) {
         const AttentionSpec *spec = &arch->attentions[arch->kinds[k].attention];
+        uint64_t blocks = (uint64_t)arch->kinds[k].count * spec->per_layer;
         any = any || spec->kv_packed_B_per_token != 0;
-        total += arch->kinds[k].count * spec->kv_packed_B_per_token;
+        total += blocks * (spec->kv_packed_B_per_token + spec->index_packed_B);
     }
     return any ? total : 0;
 }
 
 // ---- For people
 
-static void describe_attention(const AttentionSpec *spec, Text *out) {
-    text_addf(out, "%s, %" PRIu32 " heads", arch_attention_names[spec->kind], spec->heads);
+static void describe_heads(const AttentionSpec *spec, Text *out) {
     switch (spec->kind) {
     case ATTENTION_GQA:
-        text_addf(out, " over %" PRIu32 " of %" PRIu32, spec->kv_heads, spec->head_dim);
+        text_addf(out, ", %" PRIu32 " heads over %" PRIu32 " of %" PRIu32, spec->heads,
+                  spec->kv_heads, spec->head_dim);
+        if (spec->value_dim != spec->head_dim) text_addf(out, " and %" PRIu32, spec->value_dim);
         break;
     case ATTENTION_MLA:
-        text_addf(out, ", latent %" PRIu32 " + %" PRIu32, spec->kv_lora, spec->rope);
+        text_addf(out, ", %" PRIu32 " heads, latent %" PRIu32 " + %" PRIu32, spec->heads,
+                  spec->kv_lora, spec->rope);
+        break;
+    case ATTENTION_COMPRESSED:
+        text_addf(out, ", %" PRIu32 " heads over 1 of %" PRIu32, spec->heads, spec->head_dim);
         break;
     case ATTENTION_KDA:
-    case ATTENTION_COMPRESSED:
-    case ATTENTION_GATED_DELTA:
     case ATTENTION_LIGHTNING:
+        text_addf(out, ", %" PRIu32 " heads of %" PRIu32, spec->heads, spec->head_dim);
+        break;
+    case ATTENTION_GATED_DELTA:
+        text_addf(out, ", %" PRIu32 " heads over %" PRIu32 " of %" PRIu32, spec->heads,
+                  spec->kv_heads, spec->head_dim);
+        break;
     case ATTENTION_MAMBA1:
     case ATTENTION_MAMBA2:
-    case ATTENTION_NONE: text_addf(out, " of %" PRIu32, spec->head_dim); break;
+        text_addf(out, ", %" PRIu32 " heads of %" PRIu32 ", state %" PRIu32, spec->heads,
+                  spec->head_dim, spec->state_dim);
+        break;
+    case ATTENTION_NONE:
     case ATTENTION_KIND_COUNT: break;
     }
 }
 
+static void describe_attention(const AttentionSpec *spec, Text *out) {
+    if (spec->per_layer > 1) text_addf(out, "%" PRIu32 " x ", spec->per_layer);
+    text_add(out, arch_attention_names[spec->kind]);
+    describe_heads(spec, out);
+    if (spec->window > 0) text_addf(out, ", window %" PRIu32, spec->window);
+    if (spec->ratio > 0) text_addf(out, ", then 1 of %" PRIu32, spec->ratio);
+    if (spec->index_heads > 0)
+        text_addf(out, ", indexer %" PRIu32 " picks %" PRIu32, spec->index_heads,
+                  spec->index_top_k);
+    else if (spec->index_top_k > 0)
+        text_addf(out, ", the picks of a layer before");
+}
+
 static void describe_mlp(const MlpSpec *spec, Text *out) {
     if (spec->experts == 0) {
-        text_addf(out, "dense, width %" PRIu32, spec->width);
+        if (spec->width == 0)
+            text_add(out, "none");
+        else
+            text_addf(out, "dense, width %" PRIu32, spec->width);
         return;
     }
-    text_addf(out, "%" PRIu32 " of %" PRIu32 " experts, width %" PRIu32, spec->top_k, spec->experts,
-              spec->width);
+    text_addf(out, "%" PRIu32 " of %" PRIu32, spec->top_k, spec->experts);
+    if (spec->zero_experts > 0) text_addf(out, " + %" PRIu32 " empty", spec->zero_experts);
+    text_addf(out, " experts, width %" PRIu32, spec->width);
     if (spec->shared_width > 0) text_addf(out, ", shared %" PRIu32, spec->shared_width);
     if (spec->latent > 0) text_addf(out, ", latent %" PRIu32, spec->latent);
 }
@@ -131,6 +163,11 @@ static void show_parameters(const Arch *arch, Text *out) {
     add_figure(&table, "vision", arch->totals.vision_parameters);
     table_print(&table, out);
     table_free(&table);
+    if (arch->unstored_drafts > 0)
+        text_addf(out,
+                  "the config declares %" PRIu32 " draft layers (%" PRIu64
+                  " parameters if built as its other layers), which published checkpoints lack\n",
+                  arch->unstored_drafts, arch->unstored_parameters);
 }
 
 static void add_weights(Table *table, const char *what, uint64_t parameters, uint64_t B) {
@@ -172,6 +209,10 @@ static void show_cache(const Arch *arch, Text *out) {
     if (packed > 0)
         text_addf(out, "  %" PRIu64 " B per token packed (latent fp8 with scales, rope bf16)\n",
                   packed);
+    if (arch->totals.window_B_per_sequence > 0)
+        text_addf(out, "  %" PRIu64 " B per sequence at most in windows, in bf16 (%s)\n",
+                  arch->totals.window_B_per_sequence,
+                  units_format_bytes(arch->totals.window_B_per_sequence, bytes));
     if (state > 0)
         text_addf(out, "  %" PRIu64 " B per sequence of constant state (%s)\n", state,
                   units_format_bytes(state, bytes));
@@ -202,6 +243,10 @@ static void put_figures(const Figures *to, const Arch *arch) {
         figures_put(to, active_keys[i], count_active(arch, (CountActive)i));
     figures_put(to, "mtp_parameters", totals->mtp_parameters);
     figures_put(to, "mtp_parameters_on_disk", totals->mtp_on_disk);
+    figures_put(to, "mtp_parameters_with_tables",
+                totals->mtp_parameters + arch->draft_table_copies * totals->one_vocab_table);
+    figures_put(to, "mtp_layers_not_stored", arch->unstored_drafts);
+    figures_put(to, "mtp_parameters_not_stored", arch->unstored_parameters);
     figures_put(to, "vision_parameters", totals->vision_parameters);
     figures_put(to, "tensors", totals->tensors);
     figures_put(to, "checkpoint_B", totals->checkpoint_B);
@@ -210,6 +255,7 @@ static void put_figures(const Figures *to, const Arch *arch) {
     figures_put(to, "kv_bf16_B_per_token", arch_kv_B_per_token(arch, NUMFMT_BF16));
     figures_put(to, "kv_fp8_B_per_token", arch_kv_B_per_token(arch, NUMFMT_FP8));
     figures_put(to, "kv_packed_B_per_token", packed_B_per_token(arch));
+    figures_put(to, "window_bf16_B_per_sequence", totals->window_B_per_sequence);
     figures_put(to, "state_B_per_sequence", totals->state_B_per_sequence);
 }
 
@@ -232,6 +278,10 @@ static void write_kinds(JsonWriter *w, const Arch *arch) {
         jsonw_string(w, "attention", arch_attention_names[attention->kind]);
         jsonw_u64(w, "heads", attention->heads);
         jsonw_u64(w, "kv_heads", attention->kv_heads);
+        jsonw_u64(w, "head_dim", attention->head_dim);
+        jsonw_u64(w, "window_tok", attention->window);
+        jsonw_u64(w, "compressed_tok", attention->ratio);
+        jsonw_u64(w, "index_top_k", attention->index_top_k);
         jsonw_u64(w, "experts", mlp->experts);
         jsonw_u64(w, "top_k", mlp->top_k);
         jsonw_u64(w, "width", mlp->width);
@@ -262,26 +312,23 @@ static void show_json(const Arch *arch, Text *out) {
     jsonw_finish(&w);
 }
 
-static bool load(const CliArgs *args, Arena *arena, Arch *out, Err *err) {
-    ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
-    uint32_t count = 0;
-    const char *assume = cli_text(args, "assume");
-    if (assume != NULL && !arch_split_assumptions(assume, arena, assumptions, &count, err))
-        return false;
-    return arch_load(args->operands[0], assumptions, count, out, err);
+static int show(const CliArgs *args, const Arch *arch) {
+    static void (*const formats[])(const Arch *, Text *) = {show_text, show_json, show_csv};
+    uint32_t format = cli_choice(args, "format");
+    Text out = {0};
+    if (cli_is_given(args, "checkpoint")) return model_checkpoint_check(args, arch);
+    if (cli_is_given(args, "tensors")) return model_tensors_list(arch, format);
+    formats[format](arch, &out);
+    return output_text(&out, OUTPUT_OK);
 }
 
 int model_command(const CliArgs *args) {
-    Arena arena = {0};
     Arch arch = {0};
     Err err = {0};
-    Text out = {0};
-    bool good = load(args, &arena, &arch, &err);
-    if (good) {
-        static void (*const show[])(const Arch *, Text *) = {show_text, show_json, show_csv};
-        show[cli_choice(args, "format")](&arch, &out);
-    }
+    bool good = !cli_is_given(args, "tensors") || !cli_is_given(args, "checkpoint")
+                    ? arch_load_assuming(args->operands[0], cli_text(args, "assume"), &arch, &err)
+                    : err_set(&err, "--tensors and --checkpoint: expected one of them");
+    int status = good ? show(args, &arch) : output_bad(&err);
     arch_free(&arch);
-    arena_free(&arena);
-    return good ? output_text(&out, OUTPUT_OK) : output_bad(&err);
+    return status;
 }

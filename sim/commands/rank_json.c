@@ -4,6 +4,7 @@
 #include "model/base/jsonw.h"
 #include "sim/commands/degrade_plan.h"
 #include "sim/commands/flow_eps.h"
+#include "sim/commands/report.h"
 #include "sim/commands/saved.h"
 
 #define RANK_JSON_VERSION 1
@@ -55,6 +56,7 @@ static void write_workload(JsonWriter *w, const Inputs *in) {
         jsonw_null(w, "price_usd_per_gpu_hour");
     else
         jsonw_double(w, "price_usd_per_gpu_hour", (double)s->price_uusd_per_gpu_hour / 1e6);
+    jsonw_string(w, "price_source", in->catalogue_price ? in->device->price_source : "");
     jsonw_double(w, "memory_fraction", (double)s->memory_permille / 1000);
     jsonw_u64(w, "prefill_chunk_tok", s->prefill_chunk);
     jsonw_string(w, "kv_format", numfmt_name(s->kv_format));
@@ -70,7 +72,7 @@ static void write_named(JsonWriter *w, const char *key, const char *name, Digest
     jsonw_close_object(w);
 }
 
-static void write_inputs(JsonWriter *w, const Inputs *in) {
+void rank_json_write_inputs(JsonWriter *w, const Inputs *in) {
     jsonw_open_object(w, "inputs");
     write_named(w, "machine", in->topology.name, in->topology.digest);
     jsonw_u64(w, "gpus", in->fabric.gpu_count);
@@ -144,7 +146,7 @@ static void write_row(JsonWriter *w, const RankRow *row, uint32_t number, uint32
     jsonw_close_object(w);
 }
 
-static void write_ledger(JsonWriter *w, const Space *space) {
+void rank_json_write_ledger(JsonWriter *w, const Space *space) {
     jsonw_open_array(w, "ledger");
     for (uint32_t i = 0; i < space->ledger_count; i++) {
         const LedgerRow *row = &space->ledger[i];
@@ -166,8 +168,11 @@ void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking
     jsonw_open_object(&w, NULL);
     jsonw_string(&w, "moesim", "ranking");
     jsonw_u64(&w, "version", RANK_JSON_VERSION);
-    write_inputs(&w, inputs);
+    rank_json_write_inputs(&w, inputs);
     jsonw_u64(&w, "plans_considered", ranking->space.considered);
+    jsonw_string(&w, "objective", objective_names[ranking->objective]);
+    jsonw_u64(&w, "plans_bounded", ranking->space.candidate_count);
+    jsonw_u64(&w, "plans_pruned", ranking->pruned);
     jsonw_u64(&w, "plans_simulated", ranking->simulated);
     jsonw_u64(&w, "plans_feasible", ranking->row_count);
     jsonw_u64(&w, "plans_tied_with_best", ranking->ties);
@@ -176,8 +181,9 @@ void rank_json_write(const Inputs *inputs, const Ranking *ranking, const Ranking
     for (uint32_t i = 0; i < plans; i++)
         write_row(&w, &ranking->rows[i], i + 1, inputs->flow_eps_ppb);
     jsonw_close_array(&w);
+    report_write_front(&w, ranking);
     rank_tails_write(&w, tails);
-    write_ledger(&w, &ranking->space);
+    rank_json_write_ledger(&w, &ranking->space);
     degrade_plan_write_ranking(&w, inputs, built, ranking);
     jsonw_close_object(&w);
     jsonw_finish(&w);

@@ -97,7 +97,8 @@ static void show_price(const Inputs *in, Text *out) {
         text_add(out, " to ");
         add_dollars(out, catalogue.high);
     }
-    text_add(out, in->catalogue_price ? ")\n" : "\n");
+    if (in->catalogue_price) text_addf(out, ": %s)", in->device->price_source);
+    text_add(out, "\n");
 }
 
 void rank_show_inputs(const Inputs *in, Text *out) {
@@ -168,7 +169,7 @@ static void show_unpriced(const Space *space, Text *out) {
     if (count > 0) text_addf(out, " (%u plan%s could not be priced)", count, count == 1 ? "" : "s");
 }
 
-static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
+void rank_show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
     if (ranking->row_count == 0) {
         text_addf(out, "no plan is feasible: %u considered, %u simulated",
                   ranking->space.considered, ranking->simulated);
@@ -181,8 +182,11 @@ static void show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
     text_addf(out, "best: %s on %u of %u GPUs: %s tok/s/GPU", plan_label(&best->plan, label),
               plan_gpus(&best->plan), in->fabric.gpu_count,
               output_number(best->evaluation.tok_s_per_gpu, rate));
-    text_addf(out, ", %.2fx the median of %u simulated plans",
-              best->evaluation.tok_s_per_gpu / ranking->median_tok_s_per_gpu, ranking->simulated);
+    if (ranking->objective != OBJECTIVE_THROUGHPUT)
+        text_addf(out, ", first by %s", objective_names[ranking->objective]);
+    text_addf(out, ", %s%.2fx the median of %u plans", ranking->pruned > 0 ? "at least " : "",
+              best->evaluation.tok_s_per_gpu / ranking->median_tok_s_per_gpu,
+              ranking->space.candidate_count);
     show_unpriced(&ranking->space, out);
     if (ranking->ties > 0)
         show_ties(ranking, out);
@@ -241,11 +245,18 @@ static void add_row(Table *table, const RankRow *row, uint32_t number) {
     table_cell(table, row->ties ? "=" : "");
 }
 
+void rank_show_table(const Ranking *ranking, const uint32_t *rows, uint32_t count, Table *out) {
+    add_columns(out, ranking);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = rows == NULL ? i : rows[i];
+        add_row(out, &ranking->rows[row], row + 1);
+    }
+}
+
 static void show_table(const Ranking *ranking, uint32_t plans, Text *out) {
     if (plans == 0) return;
     Table table = {0};
-    add_columns(&table, ranking);
-    for (uint32_t i = 0; i < plans; i++) add_row(&table, &ranking->rows[i], i + 1);
+    rank_show_table(ranking, NULL, plans, &table);
     text_add_char(out, '\n');
     table_print(&table, out);
     table_free(&table);
@@ -271,17 +282,19 @@ static void show_load(const Inputs *in, const RankRow *best, Text *out) {
               requests, output_number((double)requests / in->fabric.gpu_count, each), room);
 }
 
-static void show_meaning(const Inputs *in, const Ranking *ranking, Text *out) {
+void rank_show_meaning(const Inputs *in, const Ranking *ranking, Text *out) {
     const Scenario *s = &in->scenario;
     show_load(in, &ranking->rows[0], out);
     text_addf(out,
               "closed loop of %" PRIu64 " equal requests: all are prefilled, then decode together "
               "at their mean context of %" PRIu64 " tokens\n",
               s->concurrency, s->isl + s->osl / 2);
-    text_addf(out,
-              "tok/s/GPU counts output tokens over all %u GPUs; TTFT is unloaded; nothing queues, "
-              "so there are no percentiles\n",
-              in->fabric.gpu_count);
+    text_add(out, "tok/s/GPU counts output tokens over ");
+    if (ranking->paid == EVALUATE_PAID_PLAN)
+        text_add(out, "the GPUs that a plan uses");
+    else
+        text_addf(out, "all %u GPUs", in->fabric.gpu_count);
+    text_add(out, "; TTFT is unloaded; nothing queues, so there are no percentiles\n");
     text_add(out, "bound: roofline and narrowest links alone; bottleneck: what takes the largest "
                   "part of a cycle, prefill and decode together\n");
     text_addf(
@@ -293,36 +306,49 @@ static void show_meaning(const Inputs *in, const Ranking *ranking, Text *out) {
 
 // ---- Ledger
 
-static void show_ledger(const Space *space, Text *out) {
-    Table table = {0};
-    table_column(&table, "plans", TABLE_RIGHT);
-    table_column(&table, "not in the table because; the nearest miss", TABLE_LEFT);
+void rank_show_ledger(const Space *space, Table *out) {
+    table_column(out, "plans", TABLE_RIGHT);
+    table_column(out, "not in the table because; the nearest miss", TABLE_LEFT);
     for (uint32_t i = 0; i < space->ledger_count; i++) {
         const LedgerRow *row = &space->ledger[i];
         char label[PLAN_TEXT_MAX];
         Text nearest = {0};
         text_addf(&nearest, "%s: %s", plan_label(&row->nearest, label), row->nearest_text);
-        table_cellf(&table, "%u", row->count);
-        table_cellf(&table, "%s: %s", space_ledger_names[row->kind], row->reason);
-        table_note(&table, text_string(&nearest));
+        table_cellf(out, "%u", row->count);
+        table_cellf(out, "%s: %s", space_ledger_names[row->kind], row->reason);
+        table_note(out, text_string(&nearest));
         text_free(&nearest);
     }
+}
+
+static void show_ledger(const Space *space, Text *out) {
+    Table table = {0};
+    rank_show_ledger(space, &table);
     text_add_char(out, '\n');
     if (space->ledger_count > 0) table_print(&table, out);
     table_free(&table);
+}
+
+void rank_show_counts(const Ranking *ranking, uint32_t shown, Text *out) {
+    text_addf(out, "%u plans considered, %u bounded, %u simulated, %u feasible, %u shown\n",
+              ranking->space.considered, ranking->space.candidate_count, ranking->simulated,
+              ranking->row_count, shown);
+    text_add(out, "tried around the first plans alone: no overlap, dispatch in chunks, twice the "
+                  "micro-batches; not at all: context parallelism, of which no schedule is known, "
+                  "and ranks in another order than GPUs\n");
 }
 
 void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {
     rank_show_inputs(inputs, out);
     show_eps(inputs, ranking, out);
     text_add_char(out, '\n');
-    show_headline(inputs, ranking, out);
+    rank_show_headline(inputs, ranking, out);
     show_table(ranking, plans, out);
     show_notes(ranking, plans, out);
-    if (plans > 0) show_meaning(inputs, ranking, out);
+    if (plans > 0) rank_show_meaning(inputs, ranking, out);
     show_ledger(&ranking->space, out);
-    text_addf(out, "\n%u plans considered, %u simulated, %u feasible, %u shown\n",
-              ranking->space.considered, ranking->simulated, ranking->row_count, plans);
+    text_add_char(out, '\n');
+    rank_show_counts(ranking, plans, out);
 }
 
 // ---- CSV
@@ -357,7 +383,7 @@ static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     table_cell(table, row->ties ? "true" : "false");
 }
 
-void rank_show_csv(const Ranking *ranking, uint32_t plans, Text *out) {
+void rank_show_csv(const Ranking *ranking, const uint32_t *rows, uint32_t count, Text *out) {
     static const char *const headers[] = {"rank",
                                           "plan",
                                           "gpus",
@@ -376,7 +402,10 @@ void rank_show_csv(const Ranking *ranking, uint32_t plans, Text *out) {
     Table table = {0};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         table_column(&table, headers[i], TABLE_LEFT);
-    for (uint32_t i = 0; i < plans; i++) add_csv_row(&table, &ranking->rows[i], i + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = rows == NULL ? i : rows[i];
+        add_csv_row(&table, &ranking->rows[row], row + 1);
+    }
     table_print_csv(&table, out);
     table_free(&table);
 }

@@ -1,7 +1,8 @@
-// The folder that `rank --save` writes: copies of the inputs, one file per plan shown, the ranking
-// itself.
+// The folder that `rank --save` writes: copies of the inputs, one file per plan shown, the report,
+// and how to make it again.
 //
-//   topology.json scenario.json calibration.json MODEL.json plan-001.json ... rank.json
+//   topology.json scenario.json calibration.json MODEL.json plan-001.json ...
+//   report.json report.csv report.html reproduce.sh saved.json
 //
 // and load.json, when the load of experts is not uniform.
 #ifndef SIM_COMMANDS_SAVED_H
@@ -9,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "model/base/cli.h"
 #include "model/base/err.h"
 #include "model/base/jsonw.h"
 #include "model/base/text.h"
@@ -21,8 +23,9 @@
 // The figures of an evaluation as members of the open object; keys name their units.
 void saved_write_figures(JsonWriter *writer, const Evaluation *evaluation);
 
-// The prediction that a plan file carries: what was assumed of the model, the batch, the figures
-// and a digest of the simulated timelines. Equal text means an equal simulation, bit for bit.
+// The prediction that a plan file carries: what was assumed of the model, the batch, the figures,
+// and digests of the schedules and of the simulated timelines. Equal text means an equal
+// simulation, bit for bit. The phases of the evaluation must have been kept.
 void saved_write_result(const char *assume, uint64_t sequences, const Evaluation *evaluation,
                         Text *out);
 
@@ -30,8 +33,22 @@ void saved_write_result(const char *assume, uint64_t sequences, const Evaluation
 bool saved_read_result(const char *result, Arena *arena, const char **out_assume,
                        uint64_t *out_sequences, Err *err);
 
-// Writes everything; `rank_json` is the ranking as JSON. The folder must exist and be empty.
-bool saved_write(const char *folder, const Inputs *inputs, const Ranking *ranking, uint32_t plans,
-                 const Text *rank_json, Err *err);
+// Whether the folder of --save can be made, asked before minutes of simulation: it is new or empty
+// or, with --force, all files in it are as moesim wrote them (manifest.h). True without --save.
+bool saved_check(const CliArgs *args, Err *err);
+
+// Writes the folder whole or not at all; the ranking as JSON is `json`. It stops between plans when
+// the program is interrupted (interrupt.h). Does nothing without --save.
+bool saved_write(const CliArgs *args, const Inputs *inputs, const Ranking *ranking, uint32_t plans,
+                 const Text *json, Err *err);
+
+// Plans that are not of a ranking, each with its prediction as JSON that saved_read_result reads.
+typedef struct SavedPlan {
+    Plan plan;
+    Text result;
+} SavedPlan;
+// The same folder of them, without report.html.
+bool saved_write_plans(const CliArgs *args, const Inputs *inputs, const SavedPlan *plans,
+                       uint32_t count, const Text *json, const Text *csv, Err *err);
 
 #endif

@@ -11,15 +11,18 @@
 #include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
+#include "model/report/timeline_file.h"
 #include "sim/commands/degrade_plan.h"
 #include "sim/commands/flow_eps.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/load_option.h"
 #include "sim/commands/output.h"
+#include "sim/commands/rank_pools.h"
 #include "sim/commands/samples.h"
 #include "sim/commands/saved.h"
 #include "sim/commands/simulate_collective.h"
 #include "sim/commands/simulate_transfers.h"
+#include "sim/search/why_link.h"
 
 typedef enum PhaseChoice { SHOW_DECODE, SHOW_PREFILL } PhaseChoice;
 
@@ -56,6 +59,7 @@ static bool compare(Replay *replay, Err *err) {
     Evaluation evaluation;
     Text result = {0};
     uint64_t sequences = replay->inputs.sequences;
+    input.keep_phases = true;
     if (!evaluate_plan(&input, &replay->file.plan, sequences, &evaluation, err)) return false;
     saved_write_result(replay->inputs.assume, sequences, &evaluation, &result);
     replay->reproduced = is_same(text_string(&result), replay->file.result);
@@ -64,18 +68,24 @@ static bool compare(Replay *replay, Err *err) {
     return true;
 }
 
-static bool run(const CliArgs *args, Replay *replay, Err *err) {
+// As asked for, with spans where a file wants them.
+static EvaluateInput asked_input(const CliArgs *args, const Replay *replay) {
     static const SimForm forms[] = {SIM_AUTO, SIM_FOLDED, SIM_REFINED,
                                     SIM_EXPANDED}; // in order of the choices
+    EvaluateInput input = inputs_for_evaluation(&replay->inputs);
+    input.form = forms[cli_choice(args, "form")];
+    input.keep_phases = true;
+    input.keep_spans = cli_is_given(args, "trace") || cli_is_given(args, "timeline");
+    return input;
+}
+
+static bool run(const CliArgs *args, Replay *replay, Err *err) {
     if (!compare(replay, err)) return false;
     if (!inputs_replace_load(args, &replay->inputs, err) ||
         !flow_eps_read(args, &replay->inputs.flow_eps_ppb, err))
         return false;
     if (!samples_read(args, &replay->inputs.arch, &replay->samples, err)) return false;
-    EvaluateInput input = inputs_for_evaluation(&replay->inputs);
-    input.form = forms[cli_choice(args, "form")];
-    input.keep_phases = true;
-    input.keep_spans = cli_is_given(args, "trace");
+    EvaluateInput input = asked_input(args, replay);
     return evaluate_plan(&input, &replay->file.plan, replay->inputs.sequences, &replay->evaluation,
                          err);
 }
@@ -108,6 +118,45 @@ static bool write_schedule(const CliArgs *args, const Replay *replay, Err *err) 
     schedule_write(&chosen_phase(args, &replay->evaluation)->schedule, &schedule);
     bool done = file_write(path, text_string(&schedule), schedule.length, err);
     text_free(&schedule);
+    return done;
+}
+
+// The class of the link that each operation fills most.
+static bool find_links(const Replay *replay, const EvaluateInput *input, const EvaluatePhase *phase,
+                       LinkClass *out, Err *err) {
+    WhyPlan plan = {input, &replay->file.plan, replay->inputs.sequences};
+    WhyLinks links = {0};
+    if (!why_link_read(&plan, phase, &links, err)) return false;
+    for (OpId id = 0; id < phase->schedule.op_count; id++) {
+        const Op *op = &phase->schedule.ops[id];
+        const WhyComm *comm =
+            schedule_op_is_comm(op->kind) ? why_link_find(&links, op->name) : NULL;
+        bool moves = comm != NULL && comm->fullest_Bps > 0;
+        out[id] = moves ? comm->fullest_class : LINK_CLASS_COUNT;
+    }
+    why_link_free(&links);
+    return true;
+}
+
+// What moesim compare lays beside a measured one.
+static bool write_timeline(const CliArgs *args, const Replay *replay, Err *err) {
+    const char *path = cli_text(args, "timeline");
+    if (path == NULL) return true;
+    const EvaluatePhase *phase = chosen_phase(args, &replay->evaluation);
+    EvaluateInput input = asked_input(args, replay);
+    LinkClass *links = mem_alloc((size_t)phase->schedule.op_count + 1, sizeof *links);
+    TimelineFileFacts facts = {.machine = replay->file.topology, .links = links};
+    TimelineFile file = {0};
+    Text text = {0};
+    bool done = find_links(replay, &input, phase, links, err) &&
+                timeline_file_build(&phase->timeline, &phase->schedule, &facts, &file, err);
+    if (done) {
+        timeline_file_write(&file, &text);
+        done = file_write(path, text_string(&text), text.length, err);
+    }
+    text_free(&text);
+    timeline_file_free(&file);
+    mem_free(links);
     return done;
 }
 
@@ -265,7 +314,8 @@ static void write_json(const Replay *replay, Text *out) {
 
 static int print(const CliArgs *args, const Replay *replay) {
     Text out = {0};
-    if (goes_to_stdout(args, "trace") || goes_to_stdout(args, "schedule")) {
+    if (goes_to_stdout(args, "trace") || goes_to_stdout(args, "schedule") ||
+        goes_to_stdout(args, "timeline")) {
         // stdout holds that file
     } else if (cli_choice(args, "format") == 0) {
         show(replay, &out);
@@ -277,7 +327,8 @@ static int print(const CliArgs *args, const Replay *replay) {
 
 // An option that would change nothing is a mistake.
 static bool check_options(const CliArgs *args, Err *err) {
-    static const char *const of_plans[] = {"phase", "trace", "schedule", "form", "load", "samples"};
+    static const char *const of_plans[] = {"phase", "trace", "schedule", "timeline",
+                                           "form",  "load",  "samples"};
     static const char *const of_others[] = {
         "topo",  "size",    "ranks", "algorithm",   "inner",   "matrix", "count",
         "mover", "network", "mtu",   "calibration", "nominal", "buffer", "route"};
@@ -307,12 +358,18 @@ int simulate_command(const CliArgs *args) {
         return output_bad(&err);
     }
     const char *path = args->operands[0];
+    if (!plan_read(path, &replay.file, &err)) return output_bad(&err);
+    if (replay.file.plan.pool_count > 1) {
+        int result = rank_pools_simulate(args, &replay.file);
+        plan_file_free(&replay.file);
+        return result;
+    }
     bool done =
-        plan_read(path, &replay.file, &err) &&
         inputs_load_beside(path, &replay.file, &replay.inputs, &err) && run(args, &replay, &err) &&
         run_samples(&replay, &err) &&
         degrade_plan_price(args, &replay.file.plan, &replay.inputs, &replay.degraded, &err) &&
-        write_trace(args, &replay, &err) && write_schedule(args, &replay, &err);
+        write_trace(args, &replay, &err) && write_schedule(args, &replay, &err) &&
+        write_timeline(args, &replay, &err);
     int status = done ? print(args, &replay) : output_bad(&err);
     if (status == OUTPUT_NO) output_message("the saved prediction was not reproduced");
     tails_free(&replay.prefill_tails);

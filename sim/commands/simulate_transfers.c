@@ -36,9 +36,9 @@ typedef struct Copies {
 } Copies;
 
 static bool check_args(const CliArgs *args, Err *err) {
-    static const char *const others[] = {"collective", "size",     "ranks", "algorithm",
-                                         "inner",      "matrix",   "count", "phase",
-                                         "trace",      "schedule", "form",  "load"};
+    static const char *const others[] = {"collective", "size",  "ranks", "algorithm", "inner",
+                                         "matrix",     "count", "phase", "trace",     "schedule",
+                                         "timeline",   "form",  "load"};
     if (args->operand_count > 0)
         return err_set(err, "simulate: expected a plan or --transfers, found both");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

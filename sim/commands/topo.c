@@ -2,10 +2,11 @@
 // and the source of every figure.
 //
 // Invariant: every figure is one of Fabric or FabricSummary; the three formats print the same
-// figures, JSON and CSV in full.
+// figures, JSON and CSV in full; of a dump JSON is the topology itself, a file to edit.
 #include "sim/commands/topo.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
@@ -13,6 +14,7 @@
 #include "model/machine/device.h"
 #include "model/machine/fabric.h"
 #include "model/machine/fabric_summary.h"
+#include "model/machine/import_graph.h"
 #include "model/machine/topology.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/figures.h"
@@ -50,6 +52,17 @@ static void describe_shape(const Fabric *fabric, Text *out) {
                                           : ", pairs alike that differ in the same digits");
 }
 
+// Of a dump, each finding on a line of its own.
+static void show_note(const Topology *topology, Text *out) {
+    const char *note = topology->note, *label = topology->is_import ? "finding" : "note";
+    while (*note != '\0') {
+        const char *end = topology->is_import ? strstr(note, IMPORT_FINDING_BREAK) : NULL;
+        size_t length = end == NULL ? strlen(note) : (size_t)(end - note);
+        text_addf(out, "%-10s%.*s\n", label, (int)length, note);
+        note += length + (end == NULL ? 0 : strlen(IMPORT_FINDING_BREAK));
+    }
+}
+
 static void show_head(const Machine *machine, Text *out) {
     const Fabric *fabric = &machine->fabric;
     char digest[17], time[UNITS_TEXT_MAX];
@@ -57,7 +70,7 @@ static void show_head(const Machine *machine, Text *out) {
               hash_format(machine->topology.digest, digest));
     if (machine->topology.source[0] != '\0')
         text_addf(out, "source    %s\n", machine->topology.source);
-    if (machine->topology.note[0] != '\0') text_addf(out, "note      %s\n", machine->topology.note);
+    show_note(&machine->topology, out);
     text_addf(out,
               "gpus      %" PRIu32 ", scale-up domain of %" PRIu32 ", node of %" PRIu32
               "\nshape     ",
@@ -298,6 +311,10 @@ static void write_links(JsonWriter *w, const Topology *topology) {
 }
 
 static void show_json(const Machine *machine, Text *out) {
+    if (machine->topology.is_import) { // to be edited, and read again
+        topology_write(&machine->topology, out);
+        return;
+    }
     JsonWriter w = {.text = out};
     const FabricShape *shape = &machine->fabric.shape;
     jsonw_open_object(&w, NULL);

@@ -13,9 +13,12 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/num.h"
 #include "model/base/wide.h"
+#include "model/plan/lower.h"
 #include "sim/fold_memory.h"
 #include "sim/keymap.h"
+#include "sim/net.h"
 
 #define IMPOSSIBLE (-1)
 
@@ -99,6 +102,42 @@ static void build(const ChooseCase *given, const ChooseTime *way, Schedule *sche
     schedule_finish(schedule);
 }
 
+// The best efficiency among the links that something went over.
+static double best_efficiency(const Chooser *chooser, const Timeline *timeline,
+                              Algorithm algorithm) {
+    const CalibValue *values = chooser->model->calib->values;
+    double best = algorithm == ALGORITHM_IN_SWITCH ? values[CALIB_IN_SWITCH].value : 0;
+    for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
+        double value = values[net_bandwidth_param((LinkClass)i)].value;
+        if (timeline->links[i].bytes > 0 && value > best) best = value;
+    }
+    return best > 0 ? best : 1;
+}
+
+// Software time of all steps if each had the least that there is.
+static double least_software_ps(const Chooser *chooser, const TimeShare *share) {
+    static const CalibParam params[] = {CALIB_NVLINK_STEP, CALIB_PCIE_STEP, CALIB_NET_STEP};
+    const CalibValue *values = chooser->model->calib->values;
+    double least = values[params[0]].value, sum = 0;
+    for (size_t i = 1; i < sizeof params / sizeof *params; i++)
+        if (values[params[i]].value < least) least = values[params[i]].value;
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+        if (values[params[i]].value > 0)
+            sum += (double)share->param_ps[params[i]] * least / values[params[i]].value;
+    return sum;
+}
+
+// The share has the latencies of the transfers that ended last, which are not shorter than those
+// that the bound counts.
+static Time least_time(const Chooser *chooser, const Timeline *timeline, const ChooseTime *way) {
+    const TimeShare *share = &timeline->share;
+    Time moving = way->bound_ps > share->latency_ps ? way->bound_ps - share->latency_ps : 0;
+    double ps = (double)share->param_ps[CALIB_COLLECTIVE] + (double)share->latency_ps +
+                least_software_ps(chooser, share) +
+                (double)moving / best_efficiency(chooser, timeline, way->algorithm);
+    return ps < (double)way->time_ps ? num_round(ps) : way->time_ps;
+}
+
 static void simulate(Chooser *chooser, const ChooseCase *given, ChooseTime *way) {
     Schedule schedule = {0};
     Timeline timeline = {0};
@@ -113,6 +152,8 @@ static void simulate(Chooser *chooser, const ChooseCase *given, ChooseTime *way)
                 &err)) {
         way->time_ps = timeline.end_ps;
         way->bound_ps = timeline.totals[0].bound_ps;
+        way->share = timeline.share;
+        way->least_ps = least_time(chooser, &timeline, way);
     } else {
         way->time_ps = IMPOSSIBLE;
         way->reason = arena_string(&chooser->arena, err.text);
@@ -216,7 +257,7 @@ static NodeSpread spread_of(const Arch *arch, const Pool *pool, const Comm *comm
         const MlpSpec *mlp = &arch->mlps[arch->kinds[i].mlp];
         if (mlp->experts > 0 && pool_slots(pool, mlp->experts) == comm->experts_total)
             spread = (NodeSpread){.experts = mlp->experts,
-                                  .top_k = mlp->top_k,
+                                  .top_k = lower_chosen(mlp),
                                   .groups = mlp->groups,
                                   .top_groups = mlp->top_groups};
     }
@@ -253,18 +294,36 @@ static void log_choice(ChooseLog *log, const Op *op, const ChooseCase *given,
     log->rows[log->count++] = row;
 }
 
-void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
-                     Schedule *schedule, ChooseLog *log) {
+static ChooseCase case_of(const Arch *arch, const Pool *pool, const StepShape *shape,
+                          const Schedule *schedule, const Op *op) {
+    return (ChooseCase){.kind = op->comm.collective,
+                        .split = op->comm.split,
+                        .bytes = extent_value(&op->comm.bytes, shape),
+                        .family = schedule->groups[op->comm.group],
+                        .first_gpu = pool->first_gpu,
+                        .spread = spread_of(arch, pool, &op->comm)};
+}
+
+const ChooseTime *choose_time_of(Chooser *chooser, const Arch *arch, const Pool *pool,
+                                 const StepShape *shape, const Schedule *schedule, OpId op) {
+    const Comm *comm = &schedule->ops[op].comm;
+    ChooseCase given = case_of(arch, pool, shape, schedule, &schedule->ops[op]);
+    const Choice *choice = choose_times(chooser, &given);
+    for (uint32_t i = 0; i < choice->count; i++) {
+        const ChooseTime *way = &choice->times[i];
+        if (way->algorithm == comm->algorithm && way->inner == comm->inner && way->time_ps >= 0)
+            return way;
+    }
+    return NULL;
+}
+
+uint32_t choose_ops(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
+                    Schedule *schedule, ChooseLog *log) {
     uint32_t chosen = 0;
     for (OpId id = 0; id < schedule->op_count; id++) {
         Op *op = &schedule->ops[id];
         if (op->kind != OP_COLLECTIVE || op->comm.algorithm != ALGORITHM_AUTO) continue;
-        ChooseCase given = {.kind = op->comm.collective,
-                            .split = op->comm.split,
-                            .bytes = extent_value(&op->comm.bytes, shape),
-                            .family = schedule->groups[op->comm.group],
-                            .first_gpu = pool->first_gpu,
-                            .spread = spread_of(arch, pool, &op->comm)};
+        ChooseCase given = case_of(arch, pool, shape, schedule, op);
         op->comm.algorithm = ALGORITHM_DIRECT;
         chosen++;
         if (given.family.size <= 1) continue;
@@ -275,5 +334,10 @@ void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const
         op->comm.rail_ppm = choice->times[0].rail_ppm;
         if (log != NULL) log_choice(log, op, &given, choice);
     }
-    if (chosen > 0) schedule_finish(schedule);
+    return chosen;
+}
+
+void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
+                     Schedule *schedule, ChooseLog *log) {
+    if (choose_ops(chooser, arch, pool, shape, schedule, log) > 0) schedule_finish(schedule);
 }

@@ -24,10 +24,13 @@ typedef struct ChooseCase {
 } ChooseCase;
 
 // One way to do it. time_ps is below 0 when it cannot be done there; then `reason` says why.
+// least_ps is a lower bound of time_ps, whatever else uses the links at the same time: software and
+// hardware latency of its steps, and its bytes over links at their best efficiency.
 typedef struct ChooseTime {
     Algorithm algorithm;
     uint32_t inner, rail_ppm; // of Comm
-    Time time_ps, bound_ps;
+    Time time_ps, bound_ps, least_ps;
+    TimeShare share;    // of time_ps
     const char *reason; // in the chooser's memory
 } ChooseTime;
 
@@ -72,9 +75,17 @@ typedef struct ChooseLog {
 } ChooseLog;
 void choose_log_free(ChooseLog *log);
 
+// What is known of an operation whose algorithm was chosen, for the sizes of `shape`; NULL when it
+// cannot be simulated alone. Lives until the next call.
+const ChooseTime *choose_time_of(Chooser *chooser, const Arch *arch, const Pool *pool,
+                                 const StepShape *shape, const Schedule *schedule, OpId op);
+
 // Replaces AUTO in all operations of a pool's schedule, for the sizes of `shape`, and finishes it
 // again. What cannot be simulated alone becomes DIRECT. Adds to `log` unless it is NULL.
 void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                      Schedule *schedule, ChooseLog *log);
+// The same without finishing it: for a look that needs no digest. Returns how many were replaced.
+uint32_t choose_ops(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
+                    Schedule *schedule, ChooseLog *log);
 
 #endif

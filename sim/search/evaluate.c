@@ -27,6 +27,7 @@
 #include "model/plan/lower.h"
 #include "model/plan/placed.h"
 #include "model/plan/schedule_unroll.h"
+#include "sim/search/bound.h"
 #include "sim/search/evaluate_memory.h"
 
 #define SAMPLES 4     // full chunks simulated at most: ends and thirds; the rest is interpolated
@@ -51,11 +52,13 @@ typedef struct Run {
     const EvaluateInput *input;
     const Pool *pool;
     EvaluateMemory *memory;
+    bool bounds_only;       // steps are bounded (bound.h) instead of simulated
     EvaluatedPhase phase;   // at hand
     Evaluation *evaluation; // figures of that phase
     Load load;
     Schedule schedule; // of the phase at hand
     bool is_chosen;    // its algorithms
+    bool is_borrowed;  // the schedule
     ChooseLog choices;
     uint32_t lag;             // passes from one to the next of the same micro-batch
     double transfer, exposed; // of communication in the phase at hand, picoseconds of all ranks
@@ -80,7 +83,7 @@ static double member_bound(const Timeline *timeline, const Schedule *schedule, u
 }
 
 // A step passes all stages, and no two micro-batches are in one stage at the same time.
-static void bound_step(const Run *run, const Timeline *timeline, StepTime *step) {
+static void roofline_step(const Run *run, const Timeline *timeline, StepTime *step) {
     double slowest = 0, sum = 0;
     uint32_t stage_ranks = pool_stage_ranks(run->pool);
     for (uint32_t stage = 0; stage < run->pool->pp; stage++) {
@@ -121,7 +124,7 @@ static void read_step(const Run *run, const Timeline *timeline, StepTime *step) 
     step->interval = (double)(last >= run->lag ? ends[last] - ends[last - run->lag] : ends[last]);
     scale_parts(&timeline->share, step->interval / (double)timeline->end_ps, &step->parts);
     add_engine_time(run, step);
-    bound_step(run, timeline, step);
+    roofline_step(run, timeline, step);
 }
 
 static void add_overlap(Run *run, const Timeline *timeline) {
@@ -143,8 +146,33 @@ static void add_overlap(Run *run, const Timeline *timeline) {
 static void choose_algorithms(Run *run, const StepShape *shape) {
     ChooseLog *log = run->input->keep_phases ? &run->choices : NULL;
     if (run->is_chosen) return;
-    choose_schedule(run->memory->chooser, run->input->arch, run->pool, shape, &run->schedule, log);
+    if (run->bounds_only)
+        choose_ops(run->memory->chooser, run->input->arch, run->pool, shape, &run->schedule, NULL);
+    else
+        choose_schedule(run->memory->chooser, run->input->arch, run->pool, shape, &run->schedule,
+                        log);
     run->is_chosen = true;
+}
+
+// A step that is not simulated: all of its times are lower bounds.
+static void bound_only(const Run *run, const StepShape *shape, StepTime *step) {
+    const EvaluateInput *input = run->input;
+    BoundInput given = {.fabric = input->fabric,
+                        .model = input->model,
+                        .arch = input->arch,
+                        .pool = run->pool,
+                        .chooser = run->memory->chooser,
+                        .schedule = &run->schedule,
+                        .shape = shape,
+                        .load = &run->load};
+    BoundStep bound;
+    bound_step(&given, &bound);
+    double passes = run->pool->pp == 1 ? run->lag : 1, sum = (double)bound.share.latency_ps;
+    *step = (StepTime){.latency = (double)bound.latency_ps,
+                       .interval = (double)bound.interval_ps * passes};
+    for (uint32_t i = 0; i < CALIB_COUNT; i++) sum += (double)bound.share.param_ps[i];
+    if (sum > 0) scale_parts(&bound.share, step->interval / sum, &step->parts);
+    add_engine_time(run, step);
 }
 
 // Simulates the schedule of the run for a shape. With `keep`, the timeline stays there.
@@ -158,6 +186,10 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
                           .flow_eps_ppb = input->flow_eps_ppb};
     Timeline timeline = {0};
     choose_algorithms(run, shape);
+    if (run->bounds_only) {
+        bound_only(run, shape, step);
+        return true;
+    }
     bool done = sim_run(input->fabric, input->model, &run->schedule, shape, &run->load, &options,
                         &timeline, err);
     if (!done) return false;
@@ -212,10 +244,21 @@ static bool open_load(const EvaluateInput *input, const Pool *pool, Evaluation *
     return done;
 }
 
+bool evaluate_load(const EvaluateInput *input, const Pool *pool, Load *out, Err *err) {
+    Evaluation figures;
+    return open_load(input, pool, &figures, out, err);
+}
+
 // Lowers the plan for a phase, with an operation for each layer where layers are simulated apart.
 static bool lower_phase(Run *run, const Plan *plan, Phase phase, uint32_t steps, Err *err) {
+    bool is_whole = run->input->load_classes > 0 || run->load.layers <= 1;
+    if (is_whole && run->bounds_only && run->memory->lowered != NULL) {
+        run->schedule = *space_fit_lowered(run->memory->lowered, plan, run->input->arch, phase);
+        run->is_borrowed = true;
+        return true;
+    }
     lower_plan(plan, 0, run->input->arch, phase, steps, &run->schedule);
-    if (run->input->load_classes > 0 || run->load.layers <= 1) return true;
+    if (is_whole) return true;
     Schedule blocks = run->schedule;
     run->schedule = (Schedule){0};
     bool done = schedule_unroll_layers(&blocks, &run->schedule, err);
@@ -358,7 +401,8 @@ static void add_up(const EvaluateInput *input, const Pool *pool, uint64_t sequen
                    Evaluation *out) {
     const Scenario *scenario = input->scenario;
     double slots = (double)pool->replicas * pool->dp * pool->micro_batches * (double)sequences;
-    double gpus = input->fabric->gpu_count, answers = (double)(scenario->osl - 1);
+    double answers = (double)(scenario->osl - 1);
+    double gpus = input->paid == EVALUATE_PAID_PLAN ? pool_ranks(pool) : input->fabric->gpu_count;
     double cycle_s = ((double)out->prefill_ps + answers * (double)out->tpot_ps) * PS;
     out->requests = slots < (double)scenario->concurrency ? (uint64_t)slots : scenario->concurrency;
     out->output_tok_s = (double)out->requests * (double)scenario->osl / cycle_s;
@@ -377,9 +421,10 @@ static void end_phase(Run *run, EvaluatePhase *phase) {
     if (run->input->keep_phases) {
         phase->schedule = run->schedule;
         phase->choices = run->choices;
-    } else {
+    } else if (!run->is_borrowed) {
         schedule_free(&run->schedule);
     }
+    run->is_borrowed = false;
     run->schedule = (Schedule){0};
     run->choices = (ChooseLog){0};
     run->is_chosen = false;
@@ -430,13 +475,14 @@ static void add_phase(const EvaluatedPhase *phase, Evaluation *sum) {
 static bool evaluate_phase(Run *run, const Plan *plan, Phase phase, uint64_t sequences,
                            Evaluation *sum, Err *err) {
     bool is_shared = !run->input->keep_phases;
-    const EvaluatedPhase *known =
-        is_shared ? evaluate_memory_find(run->memory, plan, phase, sequences) : NULL;
+    EvaluateDepth depth = run->bounds_only ? EVALUATE_BOUND : EVALUATE_SIMULATED;
+    Digest key = evaluate_memory_key(run->input, plan, phase, sequences, depth);
+    const EvaluatedPhase *known = is_shared ? evaluate_memory_find(run->memory, phase, key) : NULL;
     if (known == NULL) {
         run->phase = (EvaluatedPhase){0};
         run->evaluation = &run->phase.figures;
         run->phase.is_done = simulate_phase(run, plan, phase, sequences, &run->phase.reason);
-        if (is_shared) evaluate_memory_keep(run->memory, plan, phase, sequences, &run->phase);
+        if (is_shared) evaluate_memory_keep(run->memory, phase, key, depth, &run->phase);
         known = &run->phase;
     }
     if (!is_shared && phase == PHASE_PREFILL) sum->prefill_phase = known->figures.prefill_phase;
@@ -449,24 +495,53 @@ static bool evaluate_phase(Run *run, const Plan *plan, Phase phase, uint64_t seq
     return true;
 }
 
-bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
-                   Evaluation *out, Err *err) {
+// Both phases, or one.
+typedef enum Phases { PHASES_BOTH, PHASES_PREFILL, PHASES_DECODE } Phases;
+
+static bool run_phases(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
+                       Phases which, EvaluateDepth depth, Evaluation *out, Err *err) {
     Evaluation evaluation = {.timelines = HASH_START};
     const Pool *pool = &plan->pools[0];
     EvaluateMemory *own = input->memory == NULL ? evaluate_memory_open(input) : NULL;
-    Run run = {.input = input, .pool = pool, .memory = own != NULL ? own : input->memory};
+    Run run = {.input = input,
+               .pool = pool,
+               .memory = own != NULL ? own : input->memory,
+               .bounds_only = depth == EVALUATE_BOUND};
     bool done = open_load(input, pool, &evaluation, &run.load, err) &&
-                evaluate_phase(&run, plan, PHASE_PREFILL, sequences, &evaluation, err) &&
-                evaluate_phase(&run, plan, PHASE_DECODE, sequences, &evaluation, err);
+                (which == PHASES_DECODE ||
+                 evaluate_phase(&run, plan, PHASE_PREFILL, sequences, &evaluation, err)) &&
+                (which == PHASES_PREFILL ||
+                 evaluate_phase(&run, plan, PHASE_DECODE, sequences, &evaluation, err));
     load_free(&run.load);
     evaluate_memory_close(own);
-    if (!done) {
+    if (done)
+        *out = evaluation;
+    else
         evaluate_free(&evaluation);
+    return done;
+}
+
+bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
+                   Evaluation *out, Err *err) {
+    if (!run_phases(input, plan, sequences, PHASES_BOTH, EVALUATE_SIMULATED, out, err))
         return false;
-    }
-    add_up(input, pool, sequences, &evaluation);
-    *out = evaluation;
+    add_up(input, &plan->pools[0], sequences, out);
     return true;
+}
+
+bool evaluate_bound(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
+                    Evaluation *out, Err *err) {
+    EvaluateInput lean = *input;
+    lean.keep_phases = lean.keep_spans = false;
+    if (!run_phases(&lean, plan, sequences, PHASES_BOTH, EVALUATE_BOUND, out, err)) return false;
+    add_up(&lean, &plan->pools[0], sequences, out);
+    return true;
+}
+
+bool evaluate_one_phase(const EvaluateInput *input, const Plan *plan, Phase phase,
+                        uint64_t sequences, Evaluation *out, Err *err) {
+    Phases which = phase == PHASE_PREFILL ? PHASES_PREFILL : PHASES_DECODE;
+    return run_phases(input, plan, sequences, which, EVALUATE_SIMULATED, out, err);
 }
 
 static void free_phase(EvaluatePhase *phase) {
@@ -479,53 +554,4 @@ void evaluate_free(Evaluation *evaluation) {
     free_phase(&evaluation->prefill_phase);
     free_phase(&evaluation->decode_phase);
     *evaluation = (Evaluation){0};
-}
-
-// ---- Draws
-
-void evaluate_draw(const Calib *calib, uint64_t seed, uint32_t draw, EvaluateParts *factors) {
-    for (uint32_t i = 0; i < CALIB_COUNT; i++)
-        factors->part_s[i] = calib_draw(calib, (CalibParam)i, seed, draw);
-    factors->part_s[EVALUATE_WAIT] = factors->part_s[EVALUATE_LATENCY] = 1;
-}
-
-double evaluate_drawn_cycle_s(const Evaluation *evaluation, const EvaluateParts *factors) {
-    const double *part_s = evaluation->cycle.part_s;
-    double busy_s = 0, drawn_s = 0;
-    for (uint32_t i = 0; i < EVALUATE_PARTS; i++) {
-        if (i == EVALUATE_WAIT) continue;
-        busy_s += part_s[i];
-        drawn_s += part_s[i] * factors->part_s[i];
-    }
-    if (busy_s <= 0) return part_s[EVALUATE_WAIT];
-    return drawn_s + part_s[EVALUATE_WAIT] * drawn_s / busy_s;
-}
-
-const char *evaluate_part_name(uint32_t part) {
-    static const char *const names[EVALUATE_PARTS] = {
-        [CALIB_GEMM_BF16] = "compute bf16",
-        [CALIB_GEMM_FP8] = "compute fp8",
-        [CALIB_GEMM_FP4] = "compute fp4",
-        [CALIB_ATTENTION] = "attention compute",
-        [CALIB_MEMORY] = "memory bandwidth",
-        [CALIB_KERNEL] = "kernel overhead",
-        [CALIB_NVLINK] = "nvlink bandwidth",
-        [CALIB_C2C] = "c2c bandwidth",
-        [CALIB_PCIE] = "pcie bandwidth",
-        [CALIB_IB] = "infiniband bandwidth",
-        [CALIB_ETH] = "ethernet bandwidth",
-        [CALIB_NVLINK_STEP] = "nvlink step overhead",
-        [CALIB_PCIE_STEP] = "pcie step overhead",
-        [CALIB_NET_STEP] = "network step overhead",
-        [CALIB_COLLECTIVE] = "collective overhead",
-        [CALIB_STEP_OVERHEAD] = "engine overhead",
-        [CALIB_TIER_COLLISIONS] = "network collisions",
-        [CALIB_TIER_BUFFERS] = "network buffers",
-        [CALIB_TIER_PACKETS] = "network stages",
-        [CALIB_NVLINK_COPY] = "nvlink copies",
-        [CALIB_IN_SWITCH] = "nvlink in the switch",
-        [EVALUATE_WAIT] = "waiting",
-        [EVALUATE_LATENCY] = "wire latency",
-    };
-    return names[part];
 }

@@ -13,6 +13,7 @@
 #include "model/cost/price.h"
 #include "model/machine/fabric.h"
 #include "model/moe/arch.h"
+#include "model/plan/lower.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 #include "model/plan/schedule.h"
@@ -47,7 +48,7 @@ typedef struct Evaluation {
                           // prefilled
     uint64_t requests;    // in flight: the concurrency, not the batch rounded up to equal ranks
     double output_tok_s;  // whole machine: requests x osl / (prefill_ps + (osl - 1) x tpot_ps)
-    double tok_s_per_gpu; // of all GPUs of the machine, idle ones too: what ranks plans
+    double tok_s_per_gpu; // of all GPUs that are paid for: what ranks plans
     double tok_s_per_user; // 1 / tpot
     double usd_per_mtok;   // price of a million output tokens; 0 when the price of a GPU is unknown
     EvaluateParts prefill, decode;          // prefill_ps and tpot_ps by what governs them
@@ -64,6 +65,10 @@ typedef struct Evaluation {
     EvaluatePhase decode_phase;
 } Evaluation;
 
+// Whose GPUs tok/s/GPU and the price count: those of the machine, idle ones too, or those of the
+// plan.
+typedef enum EvaluatePaid { EVALUATE_PAID_MACHINE, EVALUATE_PAID_PLAN } EvaluatePaid;
+
 typedef struct EvaluateInput {
     const Fabric *fabric;
     const Arch *arch;
@@ -77,6 +82,7 @@ typedef struct EvaluateInput {
     struct EvaluateMemory *memory; // what plans of this input share; NULL: each plan is on its own
     bool keep_phases, keep_spans;
     uint32_t flow_eps_ppb; // of SimOptions; algorithms are chosen by exact times
+    EvaluatePaid paid;
 } EvaluateInput;
 
 // Remembers from plan to plan what is simulated alike for several: same figures, less time.
@@ -87,7 +93,18 @@ void evaluate_memory_close(EvaluateMemory *memory);               // NULL is all
 // `sequences` per attention-DP rank and micro-batch. *out is freed by evaluate_free.
 bool evaluate_plan(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
                    Evaluation *out, Err *err);
+// The same without simulating: no time is longer, and no rate lower, than evaluate_plan finds;
+// parts are those of the chain that bounds. Takes about a tenth of the time.
+bool evaluate_bound(const EvaluateInput *input, const Plan *plan, uint64_t sequences,
+                    Evaluation *out, Err *err);
+// One phase alone: its times, parts and overlap, and what is kept of it; the rest of *out is 0.
+bool evaluate_one_phase(const EvaluateInput *input, const Plan *plan, Phase phase,
+                        uint64_t sequences, Evaluation *out, Err *err);
 void evaluate_free(Evaluation *evaluation);
+
+// The load as plans are simulated with it: on the pool's slots, its ranks in classes if the input
+// asks for that. Freed by load_free.
+bool evaluate_load(const EvaluateInput *input, const Pool *pool, Load *out, Err *err);
 
 // Scale-up domains (else nodes) that an EP group lies on, 1 when it lies unevenly.
 uint32_t evaluate_nodes(const Fabric *fabric, const Pool *pool);
@@ -95,8 +112,9 @@ uint32_t evaluate_nodes(const Fabric *fabric, const Pool *pool);
 // Factors of one draw of all constants, the same for every plan; waiting and latency keep 1.
 void evaluate_draw(const Calib *calib, uint64_t seed, uint32_t draw, EvaluateParts *factors);
 
-// Length of the cycle when each part is scaled by its factor (first order); waiting scales like the
-// rest.
+// Length of the cycle, or of any parts, when each part is scaled by its factor (first order);
+// waiting scales like the rest.
+double evaluate_drawn_s(const EvaluateParts *parts, const EvaluateParts *factors);
 double evaluate_drawn_cycle_s(const Evaluation *evaluation, const EvaluateParts *factors);
 
 // "memory bandwidth", "compute fp8", "nvlink bandwidth", "waiting", ... for tables.

@@ -5,7 +5,9 @@
 
 #include "model/plan/lower.h"
 #include "sim/fold_memory.h"
+#include "sim/keymap.h"
 #include "sim/search/evaluate.h"
+#include "sim/search/space_fit.h"
 
 #define EVALUATE_RUNS_MAX 8 // of the simulator in one phase
 
@@ -18,22 +20,32 @@ typedef struct EvaluatedPhase {
     Err reason;
 } EvaluatedPhase;
 
-// Lives as long as the machine and the model of the input that it was opened for, and serves that
-// input alone.
+typedef enum EvaluateDepth { EVALUATE_SIMULATED, EVALUATE_BOUND } EvaluateDepth;
+
+#define EVALUATE_PHASES_MAX 4096 // that are remembered
+
+// Lives as long as the machine and the model of the input that it was opened for, and serves inputs
+// that differ from it in their scenario alone.
 struct EvaluateMemory {
     Chooser *chooser;
     FoldMemory *routes;
+    FitMemory *lowered; // borrowed: schedules that bounds may use; NULL: none
     struct {
         bool is_set;
         Digest key;
         EvaluatedPhase phase;
-    } last[2]; // by Phase: candidates that share one follow each other
+    } bounds[2];            // by Phase: plans that share one follow each other as they are bounded
+    EvaluatedPhase *phases; // simulated, in the order of plans that looked best; heap
+    uint32_t phase_count, phase_capacity;
+    KeyMap by_key;
 };
 
-// The phase of a plan with as many sequences, or NULL when it is not remembered.
-const EvaluatedPhase *evaluate_memory_find(const EvaluateMemory *memory, const Plan *plan,
-                                           Phase phase, uint64_t sequences);
-void evaluate_memory_keep(EvaluateMemory *memory, const Plan *plan, Phase phase, uint64_t sequences,
+// What a phase depends on: the plan, the lengths of the scenario, and the sequences.
+Digest evaluate_memory_key(const EvaluateInput *input, const Plan *plan, Phase phase,
+                           uint64_t sequences, EvaluateDepth depth);
+// The phase of that key, or NULL when it is not remembered.
+const EvaluatedPhase *evaluate_memory_find(const EvaluateMemory *memory, Phase phase, Digest key);
+void evaluate_memory_keep(EvaluateMemory *memory, Phase phase, Digest key, EvaluateDepth depth,
                           const EvaluatedPhase *evaluated);
 
 #endif

@@ -4,12 +4,14 @@
 // ledger rows and of what is nearest depends on the numbers alone.
 #include "sim/search/space.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "model/base/wide.h"
 #include "model/machine/fabric_fault.h"
 #include "model/plan/plan_legal.h"
+#include "model/plan/stage_cut.h"
 #include "sim/search/space_fit.h"
 #include "sim/search/space_place.h"
 
@@ -72,6 +74,17 @@ const LedgerRow *space_nearest(const Space *space, LedgerKind kind) {
     return nearest;
 }
 
+const LedgerRow *space_nearest_miss(const Space *space) {
+    static const LedgerKind order[] = {LEDGER_PRUNED,  LEDGER_MISSES_LIMIT, LEDGER_NO_DATA,
+                                       LEDGER_NOT_FIT, LEDGER_SKIPPED,      LEDGER_ENGINE,
+                                       LEDGER_ILLEGAL};
+    static_assert(sizeof order / sizeof *order == LEDGER_KIND_COUNT, "every kind has its turn");
+    const LedgerRow *row = NULL;
+    for (size_t i = 0; row == NULL && i < LEDGER_KIND_COUNT; i++)
+        row = space_nearest(space, order[i]);
+    return row;
+}
+
 void space_free(Space *space) {
     mem_free(space->candidates);
     mem_free(space->ledger);
@@ -85,9 +98,12 @@ typedef struct Search {
     const Fabric *fabric;
     const Arch *arch;
     const Scenario *scenario;
-    SpaceExperts experts;
+    const SpaceOptions *options;
     const Device *device; // of the GPU with the least memory
-    uint32_t *divisors;   // how many each number up to the GPU count has
+    uint32_t gpus;        // that plans may use
+    NumFmt kv_format;
+    Arena scratch;      // names of rules
+    uint32_t *divisors; // how many each number up to the GPU count has
     Space *space;
     FitMemory fits;
 } Search;
@@ -100,11 +116,17 @@ uint64_t space_sequences(const Pool *pool, uint64_t concurrency) {
 static const char *note_of(Search *search, const Pool *pool) {
     uint64_t slots = (uint64_t)pool->replicas * pool->dp * pool->micro_batches;
     uint64_t requests = search->scenario->concurrency;
-    if (requests >= slots) return "";
-    return arena_printf(&search->space->arena,
-                        "%" PRIu64 " requests leave %" PRIu64 " of %" PRIu64
-                        " attention-dp ranks and micro-batches idle",
-                        requests, slots - requests, slots);
+    bool any = search->options->width.any_kv_format;
+    Text note = {0};
+    if (any) text_addf(&note, "KV cache in %s", numfmt_name(pool->kv_format));
+    if (requests < slots)
+        text_addf(&note,
+                  "%s%" PRIu64 " requests leave %" PRIu64 " of %" PRIu64
+                  " attention-dp ranks and micro-batches idle",
+                  any ? "; " : "", requests, slots - requests, slots);
+    const char *kept = arena_string(&search->space->arena, text_string(&note));
+    text_free(&note);
+    return kept;
 }
 
 static void keep(Search *search, const Plan *plan, const MemoryUse *memory, uint64_t sequences) {
@@ -113,6 +135,9 @@ static void keep(Search *search, const Plan *plan, const MemoryUse *memory, uint
                                  space->candidate_count + 1, sizeof *space->candidates);
     space->candidates[space->candidate_count++] =
         (Candidate){*plan, *memory, sequences, note_of(search, &plan->pools[0])};
+    const SpaceVisitor *visitor = &search->options->visitor;
+    if (visitor->visit != NULL)
+        visitor->visit(visitor->context, space, space->candidate_count - 1, &search->fits);
 }
 
 // How far two numbers are from equal, as a ratio - 1.
@@ -145,6 +170,23 @@ static bool keep_fit(Search *search, const Plan *plan, const char *reason, const
     return false;
 }
 
+static bool keep_mixture(Search *search, const Plan *plan) {
+    Err text = {0};
+    if (search->options->width.any_moe_tp) return true;
+    return keep_place(search, plan, space_place_mixture(&plan->pools[0], &text), &text);
+}
+
+static bool keep_engine(Search *search, const Plan *plan, uint64_t sequences) {
+    const SpaceEngines *engines = search->options->width.engines;
+    SpaceEngineCase given = {search->fabric, search->arch, search->scenario, plan, sequences};
+    Err text = {0};
+    if (engines == NULL) return true;
+    const char *reason = space_engine_refuses(engines, &given, &search->scratch, &text);
+    if (reason == NULL) return true;
+    space_reject(search->space, LEDGER_ENGINE, reason, 0, plan, text.text);
+    return false;
+}
+
 // What is cheap comes first; what cannot be priced is named only of plans that would fit.
 static bool consider(Search *search, const Plan *plan) {
     const Pool *pool = &plan->pools[0];
@@ -158,9 +200,11 @@ static bool consider(Search *search, const Plan *plan) {
     search->space->considered++;
     bool good = keep_legal(search, plan) &&
                 keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
+                keep_mixture(search, plan) &&
                 keep_fit(search, plan, space_fit_alone(&input, plan, &use, &text), &use, &text) &&
                 keep_place(search, plan, space_place_gap(search->fabric, search->arch, pool, &text),
                            &text) &&
+                keep_engine(search, plan, input.sequences) &&
                 keep_fit(search, plan, space_fit_full(&input, plan, &use, &text), &use, &text);
     if (good) keep(search, plan, &use, input.sequences);
     return good;
@@ -220,7 +264,7 @@ static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t d
                .ep = 1,
                .moe_tp = tp * dp,
                .cp = 1,
-               .replicas = fabric_live_gpu_count(search->fabric) / (tp * pp * dp),
+               .replicas = search->gpus / (tp * pp * dp),
                .placement = PLACEMENT_LINEAR,
                .micro_batches = pp,
                .moe_comm = dp == 1 || !has_experts(search->arch) ? MOE_COMM_NONE : MOE_COMM_GATHER,
@@ -228,7 +272,7 @@ static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t d
                .all_to_all = ALGORITHM_AUTO,
                .all_gather = ALGORITHM_AUTO,
                .reduce_scatter = ALGORITHM_AUTO,
-               .kv_format = search->scenario->kv_format,
+               .kv_format = search->kv_format,
                .activation_format = search->arch->dtype,
                .dispatch_format = dispatch_format(search->arch)};
     plan.pools[0].first_gpu = fabric_fault_start(search->fabric, pool_ranks(&plan.pools[0]));
@@ -249,6 +293,14 @@ static void consider_comms(Search *search, Plan *plan) {
     consider(search, plan);
 }
 
+// By cost, with the caches that the fit test asks for.
+static void cut_stages(const Search *search, Pool *pool) {
+    const Scenario *scenario = search->scenario;
+    StageCache cache = {space_sequences(pool, scenario->concurrency) * pool->micro_batches,
+                        scenario->isl + scenario->osl};
+    if (pool->pp > 1) stage_cut_by_cost(search->arch, &cache, pool);
+}
+
 static void consider_experts(Search *search, Plan *plan) {
     Pool *pool = &plan->pools[0];
     uint32_t ranks = pool_stage_ranks(pool), most = has_experts(search->arch) ? ranks : 1;
@@ -256,8 +308,10 @@ static void consider_experts(Search *search, Plan *plan) {
         if (ranks % ep != 0) continue;
         pool->ep = ep;
         pool->moe_tp = ranks / ep;
-        pool->expert_placement = ep > 1 ? search->experts.placement : EXPERT_PLACEMENT_LINEAR;
-        pool->redundant_experts = ep > 1 ? search->experts.redundant : 0;
+        pool->expert_placement =
+            ep > 1 ? search->options->experts.placement : EXPERT_PLACEMENT_LINEAR;
+        pool->redundant_experts = ep > 1 ? search->options->experts.redundant : 0;
+        cut_stages(search, pool);
         consider_comms(search, plan);
     }
 }
@@ -273,10 +327,11 @@ static void skip_experts(Search *search, const Plan *plan, PlaceFault fault, con
 }
 
 static void consider_widths(Search *search, uint32_t tp, uint32_t pp) {
-    for (uint32_t dp = fabric_live_gpu_count(search->fabric) / (tp * pp); dp > 0; dp--) {
+    for (uint32_t dp = search->gpus / (tp * pp); dp > 0; dp--) {
         Err text = {0};
         Plan plan = make_plan(search, tp, pp, dp);
-        PlaceFault fault = space_place_untried(search->fabric, search->arch, &plan.pools[0], &text);
+        PlaceFault fault =
+            space_place_untried(search->fabric, search->arch, search->gpus, &plan.pools[0], &text);
         if (fault.reason == NULL)
             consider_experts(search, &plan);
         else
@@ -304,20 +359,70 @@ static bool is_depth(const Arch *arch, uint32_t pp) {
     return space_place_is_power_of_two(pp) || pp <= arch->layers;
 }
 
-bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
-                 const SpaceExperts *experts, Space *out, Err *err) {
+static void consider_depths(Search *search) {
+    uint32_t gpus = search->gpus;
+    for (uint32_t tp = 1; tp <= gpus; tp++) {
+        if (!space_place_is_power_of_two(tp) && !divides_heads(search->arch, tp)) continue;
+        for (uint32_t pp = 1; tp * pp <= gpus; pp++)
+            if (is_depth(search->arch, pp)) consider_widths(search, tp, pp);
+    }
+}
+
+static void consider_formats(Search *search) {
+    static const NumFmt formats[] = {NUMFMT_BF16, NUMFMT_FP8};
+    search->kv_format = search->scenario->kv_format;
+    if (!search->options->width.any_kv_format) {
+        consider_depths(search);
+        return;
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        search->kv_format = formats[i];
+        consider_depths(search);
+    }
+}
+
+static uint32_t first_size(const SpaceWidth *width, uint32_t most) {
+    return width->least_gpus > 0 && width->least_gpus < most ? width->least_gpus : most;
+}
+
+static uint32_t next_size(uint32_t gpus, uint32_t most) {
+    return gpus < most && gpus > most / 2 ? most : 2 * gpus;
+}
+
+bool space_search(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+                  const SpaceOptions *options, Space *out, Err *err) {
     Space space = {0};
     Search search = {
-        .fabric = fabric, .arch = arch, .scenario = scenario, .experts = *experts, .space = &space};
-    uint32_t gpus = fabric_live_gpu_count(fabric);
+        .fabric = fabric, .arch = arch, .scenario = scenario, .options = options, .space = &space};
+    uint32_t live = fabric_live_gpu_count(fabric), most = options->width.most_gpus;
+    if (most == 0 || most > live) most = live;
     if (!find_device(fabric, &search.device, err)) return false;
-    search.divisors = count_divisors(gpus);
-    for (uint32_t tp = 1; tp <= gpus; tp++) {
-        if (!space_place_is_power_of_two(tp) && !divides_heads(arch, tp)) continue;
-        for (uint32_t pp = 1; tp * pp <= gpus; pp++)
-            if (is_depth(arch, pp)) consider_widths(&search, tp, pp);
+    search.divisors = count_divisors(most);
+    for (uint32_t gpus = first_size(&options->width, most); gpus <= most;
+         gpus = next_size(gpus, most)) {
+        search.gpus = gpus;
+        consider_formats(&search);
     }
     mem_free(search.divisors);
+    arena_free(&search.scratch);
+    space_fit_forget(&search.fits);
     *out = space;
+    return true;
+}
+
+bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+                 const SpaceExperts *experts, Space *out, Err *err) {
+    SpaceOptions options = {.experts = *experts};
+    return space_search(fabric, arch, scenario, &options, out, err);
+}
+
+bool space_try(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+               const SpaceOptions *options, const Plan *plan, Space *space, Err *err) {
+    Search search = {
+        .fabric = fabric, .arch = arch, .scenario = scenario, .options = options, .space = space};
+    if (!find_device(fabric, &search.device, err)) return false;
+    consider(&search, plan);
+    arena_free(&search.scratch);
+    space_fit_forget(&search.fits);
     return true;
 }

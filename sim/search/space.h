@@ -13,17 +13,21 @@
 #include "model/plan/memory.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
+#include "sim/search/space_engine.h"
+#include "sim/search/space_fit.h"
 
 // Why a plan is not in the table. SKIPPED: could run, but is left out of the search as one that
 // another plan beats (a TP group across scale-up domains, a quarter of the machine idle) or that
 // lies between those tried.
-// MISSES_LIMIT is decided after simulation. NO_DATA: cannot be priced.
+// MISSES_LIMIT and PRUNED are decided by simulation or by its lower bounds (evaluate_bound).
+// NO_DATA: cannot be priced.
 #define LEDGER_LIST(X)                                                                             \
     X(ILLEGAL, "illegal for the model")                                                            \
     X(NOT_FIT, "does not fit")                                                                     \
     X(ENGINE, "engine refuses")                                                                    \
     X(SKIPPED, "not searched")                                                                     \
     X(MISSES_LIMIT, "misses a limit")                                                              \
+    X(PRUNED, "pruned")                                                                            \
     X(NO_DATA, "no data")
 typedef enum LedgerKind {
 #define X(name, text) LEDGER_##name,
@@ -66,18 +70,48 @@ typedef struct SpaceExperts {
     uint32_t redundant;
 } SpaceExperts;
 
+// What is searched beside or instead of the usual; zeroed: the usual.
+typedef struct SpaceWidth {
+    // Plans use from `least` to `most` GPUs: `most`, and what doubling `least` comes to below it;
+    // most 0: the machine.
+    uint32_t least_gpus, most_gpus;
+    bool any_moe_tp;             // mixtures of EP and MoE-TP that no other search has
+    bool any_kv_format;          // KV caches in fp8 and in bf16, whatever the scenario says
+    const SpaceEngines *engines; // plans that all of them refuse are left out; NULL: none
+} SpaceWidth;
+
+// Called with each candidate as it is added, before the next plan is looked at; `fits` has its
+// schedules (space_fit_lowered).
+typedef struct SpaceVisitor {
+    void (*visit)(void *context, const Space *space, uint32_t candidate, FitMemory *fits);
+    void *context;
+} SpaceVisitor;
+
+typedef struct SpaceOptions {
+    SpaceExperts experts;
+    SpaceWidth width;
+    SpaceVisitor visitor; // visit NULL: none
+} SpaceOptions;
+
 // Enumerates TP x PP x DP x EP x MoE communication, and as many replicas as the machine holds, in
 // an order that depends on nothing but the numbers. TP: powers of two and divisors of the heads.
-// PP: powers of two; any depth for one replica with stages of whole scale-up domains. DP: the
-// widest for each number of replicas, powers of two, and those whose stages are whole domains, cut
-// a domain evenly, or divide the experts. EP: divisors of a stage's ranks; the rest is MoE-TP.
-// Overlap: as plans are by default, and two batches in prefill, or in both phases, of plans that
-// reach experts by all-to-all and are candidates; their kernels take the SMs that the catalogue
-// says. Checks structure (plan_legal), placement (space_place.h) and memory (weights, cache of the
-// scenario's concurrency, buffers of the lowered schedules). Fails when the memory of the GPUs is
-// not known.
+// PP: powers of two; any depth for one replica with stages of whole scale-up domains; layers are
+// cut by their cost (stage_cut.h). DP: the widest for each number of replicas, powers of two, and
+// those whose stages are whole domains, cut a domain evenly, or divide the experts. EP: divisors of
+// a stage's ranks; the rest is MoE-TP. Overlap: as plans are by default, and two batches in
+// prefill, or in both phases, of plans that reach experts by all-to-all and are candidates; their
+// kernels take the SMs that the catalogue says. Checks structure (plan_legal), placement
+// (space_place.h) and memory (weights, cache of the scenario's concurrency, buffers of the lowered
+// schedules). Fails when the memory of the GPUs is not known.
+bool space_search(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+                  const SpaceOptions *options, Space *out, Err *err);
+// With no other options.
 bool space_build(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
                  const SpaceExperts *experts, Space *out, Err *err);
+
+// Looks at one more plan, as if the search had come to it; the options are those of the search.
+bool space_try(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
+               const SpaceOptions *options, const Plan *plan, Space *space, Err *err);
 
 // Counts one more rejected plan, or all those of a row of another ledger (kind and reason are the
 // key; strings are copied).
@@ -86,6 +120,9 @@ void space_reject(Space *space, LedgerKind kind, const char *reason, double miss
 void space_reject_row(Space *space, const LedgerRow *row);
 // The row with the smallest miss among those of one kind; NULL when there is none.
 const LedgerRow *space_nearest(const Space *space, LedgerKind kind);
+// Of all kinds the one by which the least would have to change: a limit, data, the machine, the
+// engine, the model.
+const LedgerRow *space_nearest_miss(const Space *space);
 void space_free(Space *space);
 
 // Sequences of each attention-DP rank and micro-batch when `concurrency` requests spread evenly,

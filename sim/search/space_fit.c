@@ -11,15 +11,30 @@
 #include "model/plan/lower.h"
 #include "model/plan/shard.h"
 
-static uint64_t peak_B(const Plan *plan, const Arch *arch, Phase phase, const StepShape *shape) {
-    Schedule schedule;
+void space_fit_forget(FitMemory *memory) {
+    for (uint32_t i = 0; i < 2; i++) schedule_free(&memory->lowered[i].schedule);
+    *memory = (FitMemory){0};
+}
+
+Schedule *space_fit_lowered(FitMemory *memory, const Plan *plan, const Arch *arch, Phase phase) {
+    Digest key = lower_digest(plan, phase);
+    Schedule *schedule = &memory->lowered[phase].schedule;
+    if (memory->lowered[phase].is_set && memory->lowered[phase].key == key) return schedule;
+    schedule_free(schedule);
+    lower_plan(plan, 0, arch, phase, 1, schedule);
+    memory->lowered[phase].key = key;
+    memory->lowered[phase].is_set = true;
+    return schedule;
+}
+
+static uint64_t peak_B(FitMemory *memory, const Plan *plan, const Arch *arch, Phase phase,
+                       const StepShape *shape) {
+    const Schedule *schedule = space_fit_lowered(memory, plan, arch, phase);
     uint64_t most = 0;
-    lower_plan(plan, 0, arch, phase, 1, &schedule);
-    for (RoleId role = 0; role < schedule.role_count; role++) {
-        uint64_t peak = schedule_peak_B(&schedule, role, shape);
+    for (RoleId role = 0; role < schedule->role_count; role++) {
+        uint64_t peak = schedule_peak_B(schedule, role, shape);
         if (peak > most) most = peak;
     }
-    schedule_free(&schedule);
     return most;
 }
 
@@ -35,11 +50,10 @@ static StepShape largest_prefill(const Scenario *scenario, uint64_t sequences) {
 static uint64_t find_peak_B(const FitInput *input, const Plan *plan, Phase phase,
                             const StepShape *shape) {
     FitMemory *memory = input->memory;
-    if (memory == NULL) return peak_B(plan, input->arch, phase, shape);
     Digest key =
         hash_u64(hash_u64(lower_digest(plan, phase), input->sequences), step_shape_digest(shape));
     if (!memory->last[phase].is_set || memory->last[phase].key != key) {
-        memory->last[phase].peak_B = peak_B(plan, input->arch, phase, shape);
+        memory->last[phase].peak_B = peak_B(memory, plan, input->arch, phase, shape);
         memory->last[phase].key = key;
         memory->last[phase].is_set = true;
     }
@@ -98,8 +112,12 @@ const char *space_fit_alone(const FitInput *input, const Plan *plan, MemoryUse *
 
 const char *space_fit_full(const FitInput *input, const Plan *plan, MemoryUse *out, Err *text) {
     uint64_t sequences = input->sequences * plan->pools[0].micro_batches;
+    FitMemory own = {0};
+    FitInput remembering = *input;
+    if (input->memory == NULL) remembering.memory = &own;
     memory_use(plan, 0, input->arch, input->device, input->scenario, sequences,
-               buffers_B(input, plan, sequences), out);
+               buffers_B(&remembering, plan, sequences), out);
+    space_fit_forget(&own);
     if (memory_over_B(out) == 0) return NULL;
     describe_cache(out, text);
     return "the buffers of a step do not fit beside weights and cache";

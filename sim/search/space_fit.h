@@ -9,19 +9,31 @@
 #include "model/base/err.h"
 #include "model/machine/device.h"
 #include "model/moe/arch.h"
+#include "model/plan/lower.h"
 #include "model/plan/memory.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
+#include "model/plan/schedule.h"
 
-// The buffers that were found last, by phase: plans that share a phase follow each other. A zeroed
-// one is empty.
+// The buffers that were found last, and the schedules of one step that they were found from, by
+// phase: plans that share a phase follow each other. A zeroed one is empty.
 typedef struct FitMemory {
     struct {
         bool is_set;
         Digest key;
         uint64_t peak_B;
     } last[2];
+    struct {
+        bool is_set;
+        Digest key;
+        Schedule schedule;
+    } lowered[2];
 } FitMemory;
+
+void space_fit_forget(FitMemory *memory);
+// The schedule of one step of a phase, lowered unless it is remembered; the memory's until the next
+// call.
+Schedule *space_fit_lowered(FitMemory *memory, const Plan *plan, const Arch *arch, Phase phase);
 
 typedef struct FitInput {
     const Arch *arch;

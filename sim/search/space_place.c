@@ -30,8 +30,8 @@ static double over(uint32_t ranks, uint32_t bound) {
 
 // ---- What is tried.
 
-static PlaceFault check_idle(const Fabric *fabric, const Pool *pool, Err *text) {
-    uint32_t gpus = fabric_live_gpu_count(fabric), idle = gpus - pool_ranks(pool);
+static PlaceFault check_idle(uint32_t gpus, const Pool *pool, Err *text) {
+    uint32_t idle = gpus - pool_ranks(pool);
     if (idle <= gpus / IDLE_PART) return placed;
     err_set(text, "leaves %" PRIu32 " of %" PRIu32 " GPUs idle", idle, gpus);
     return (PlaceFault){LEDGER_SKIPPED, "more than a quarter of the machine is idle",
@@ -59,9 +59,10 @@ static bool divides_experts(const Arch *arch, uint32_t ranks) {
     return false;
 }
 
-static PlaceFault check_width(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text) {
+static PlaceFault check_width(const Fabric *fabric, const Arch *arch, uint32_t gpus,
+                              const Pool *pool, Err *text) {
     uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
-    uint32_t widest = fabric_live_gpu_count(fabric) / (pool->tp * pool->pp) / pool->replicas;
+    uint32_t widest = gpus / (pool->tp * pool->pp) / pool->replicas;
     if (pool->dp == widest || ranks % domain == 0 || domain % ranks == 0) return placed;
     if (space_place_is_power_of_two(pool->dp) || divides_experts(arch, ranks)) return placed;
     err_set(text,
@@ -73,11 +74,11 @@ static PlaceFault check_width(const Fabric *fabric, const Arch *arch, const Pool
                         (double)widest / pool->dp - 1};
 }
 
-PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, const Pool *pool,
-                               Err *text) {
-    PlaceFault fault = check_idle(fabric, pool, text);
+PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, uint32_t gpus,
+                               const Pool *pool, Err *text) {
+    PlaceFault fault = check_idle(gpus, pool, text);
     if (fault.reason == NULL) fault = check_depth(fabric, pool, text);
-    if (fault.reason == NULL) fault = check_width(fabric, arch, pool, text);
+    if (fault.reason == NULL) fault = check_width(fabric, arch, gpus, pool, text);
     return fault;
 }
 
@@ -116,7 +117,7 @@ static PlaceFault check_gather(const Fabric *fabric, const Pool *pool, Err *text
 }
 
 // Experts cut as attention is, by all ranks, or not at all; other mixtures lie between these.
-static PlaceFault check_mixture(const Pool *pool, Err *text) {
+PlaceFault space_place_mixture(const Pool *pool, Err *text) {
     uint32_t ranks = pool_stage_ranks(pool);
     if (pool->moe_tp == 1 || pool->moe_tp == pool->tp || pool->moe_tp == ranks) return placed;
     err_set(text, "moe_tp %" PRIu32 " beside tp %" PRIu32 " and %" PRIu32 " ranks of a stage",
@@ -180,7 +181,6 @@ static PlaceFault check_remainder(const Fabric *fabric, const Arch *arch, const 
 PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text) {
     PlaceFault fault = check_tp(fabric, pool, text);
     if (fault.reason == NULL) fault = check_engine(pool, text);
-    if (fault.reason == NULL) fault = check_mixture(pool, text);
     if (fault.reason == NULL) fault = check_gather(fabric, pool, text);
     return fault;
 }

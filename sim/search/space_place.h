@@ -22,12 +22,17 @@ static inline bool space_place_is_power_of_two(uint32_t n) {
 }
 
 // Which combinations of tp, pp, dp and replicas are tried at all; the rest of the pool is not
-// looked at. What is tried on a machine of whole scale-up domains is tried on one of more such
-// domains, as long as it leaves no more than a quarter of that idle.
-PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text);
+// looked at. A plan may use `gpus` of the machine. What is tried on a machine of whole scale-up
+// domains is tried on one of more such domains, as long as it leaves no more than a quarter of that
+// idle.
+PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, uint32_t gpus,
+                               const Pool *pool, Err *text);
 
 // What is not searched or what no engine runs. On a fault `text` has one line with the numbers.
 PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text);
+
+// Mixtures of EP and MoE-TP: experts cut as attention is, by all ranks, or not at all.
+PlaceFault space_place_mixture(const Pool *pool, Err *text);
 
 // What cannot be priced yet: ranks whose neighbours are not those of equal ranks.
 PlaceFault space_place_gap(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text);

@@ -164,44 +164,19 @@ static void test_file_write_dash_is_stdout(void **state) {
     assert_false(exists("-"));
 }
 
-static void test_file_folder_appears_whole(void **state) {
-    Fixture *f = *state;
-    Err err = {0};
-    const char *work;
-    check_ok(file_folder_begin("plans", &f->arena, &work, &err), &err);
-    assert_false(exists("plans"));
-    put("plans.tmp0/1.json", "{}");
-    check_ok(file_folder_end(work, "plans", &err), &err);
-    assert_true(exists("plans/1.json"));
-    assert_false(exists("plans.tmp0"));
-    check_fails(file_folder_begin("plans", &f->arena, &work, &err), &err,
-                "plans: the folder is not empty, expected a new or an empty one");
-}
-
-static void test_file_folder_abandoned_leaves_nothing(void **state) {
-    Fixture *f = *state;
-    Err err = {0};
-    const char *work;
-    assert_int_equal(mkdir("empty", 0777), 0);
-    check_ok(file_folder_begin("empty", &f->arena, &work, &err), &err);
-    put("empty.tmp0/1.json", "{}");
-    file_folder_abandon(work);
-    assert_false(exists("empty.tmp0"));
-    assert_true(exists("empty"));
-    check_ok(file_folder_begin("empty", &f->arena, &work, &err), &err);
-    check_ok(file_folder_end(work, "empty", &err), &err);
-    put("file", "");
-    check_fails(file_folder_begin("file", &f->arena, &work, &err), &err,
-                "file: is a file, expected a folder");
-    check_fails(file_folder_begin("a/b", &f->arena, &work, &err), &err,
-                "a/b: cannot be made: no such file or folder");
-}
-
 static void test_file_beside(void **state) {
     Fixture *f = *state;
     assert_string_equal(file_beside("a/b.json", "c", &f->arena), "a/c");
     assert_string_equal(file_beside("b.json", "c", &f->arena), "./c");
     assert_string_equal(file_beside("/b.json", "c", &f->arena), "/c");
+}
+
+static void test_file_name_is_what_follows_the_folder(void **state) {
+    (void)state;
+    assert_string_equal(file_name("a/b/c.json"), "c.json");
+    assert_string_equal(file_name("c.json"), "c.json");
+    assert_string_equal(file_name("/c"), "c");
+    assert_string_equal(file_name("a/"), "");
 }
 
 static void make_data(void) {
@@ -250,6 +225,21 @@ static void test_file_find_names_the_nearest(void **state) {
                 "\"\": no such file here or in the shipped data");
 }
 
+// The copy in the plan's folder first; without one, the name alone, here or in the data.
+static void test_file_find_beside_prefers_the_folder(void **state) {
+    Fixture *f = *state;
+    Err err = {0};
+    const char *path;
+    make_data();
+    assert_int_equal(mkdir("saved", 0777), 0);
+    put("saved/nvl72.json", "{}");
+    check_ok(file_find_beside("saved/plan.json", "nvl72.json", &f->arena, &path, &err), &err);
+    assert_string_equal(path, "saved/nvl72.json");
+    check_ok(file_find_beside("saved/plan.json", "chat", &f->arena, &path, &err), &err);
+    assert_string_equal(path, "data/scenarios/chat.json");
+    assert_false(file_find_beside("saved/plan.json", "absent.json", &f->arena, &path, &err));
+}
+
 static void test_file_shipped_lists_names_in_order(void **state) {
     Fixture *f = *state;
     const char **names;
@@ -285,11 +275,11 @@ int main(void) {
         IN_FOLDER(test_file_write_fails_with_the_path),
         IN_FOLDER(test_file_write_keeps_devices),
         IN_FOLDER(test_file_write_dash_is_stdout),
-        IN_FOLDER(test_file_folder_appears_whole),
-        IN_FOLDER(test_file_folder_abandoned_leaves_nothing),
+        IN_FOLDER(test_file_name_is_what_follows_the_folder),
         IN_FOLDER(test_file_beside),
         IN_FOLDER(test_file_find_looks_here_then_in_the_data),
         IN_FOLDER(test_file_find_names_the_nearest),
+        IN_FOLDER(test_file_find_beside_prefers_the_folder),
         IN_FOLDER(test_file_shipped_lists_names_in_order),
         IN_FOLDER(test_file_data_names_the_full_path),
     };

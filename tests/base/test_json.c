@@ -55,6 +55,27 @@ static void test_json_getters_read_values(void **state) {
     json_free(&json);
 }
 
+// Copies outlive the document; an optional member that is absent or null is "".
+static void test_json_text_outlives_the_document(void **state) {
+    (void)state;
+    Err err = {0};
+    Arena arena = {0};
+    Json json = parse(machine_text);
+    JsonNode root = json_root(&json);
+    const char *name, *kind, *nothing, *absent;
+    check_ok(json_text(root, "name", &arena, &name, &err), &err);
+    check_ok(json_optional_text(root, "kind", &arena, &kind, &err), &err);
+    check_ok(json_optional_text(root, "nothing", &arena, &nothing, &err), &err);
+    check_ok(json_optional_text(root, "absent", &arena, &absent, &err), &err);
+    assert_false(json_optional_text(root, "count", &arena, &absent, &err));
+    json_free(&json);
+    assert_string_equal(name, "ring");
+    assert_string_equal(kind, "switch");
+    assert_string_equal(nothing, "");
+    assert_string_equal(absent, "");
+    arena_free(&arena);
+}
+
 static void test_json_structure_is_visible(void **state) {
     (void)state;
     Json json = parse("{\"a\": [10, [20, 30], {}], \"\\u00e9\": \"x\", \"n\": null}");
@@ -420,6 +441,7 @@ static void test_json_enum_lists_at_most_16_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_getters_read_values),
+        cmocka_unit_test(test_json_text_outlives_the_document),
         cmocka_unit_test(test_json_structure_is_visible),
         cmocka_unit_test(test_json_as_reads_elements),
         cmocka_unit_test(test_json_getters_say_what_they_found),

@@ -272,6 +272,48 @@ static void test_json_scan_marks_are_in_document_order(void **state) {
     json_scan_free(&scan);
 }
 
+// {"a":[1],"b\u00e9":"x"}: offsets counted by hand, the key with its quotes.
+static void test_json_scan_gives_values_one_by_one(void **state) {
+    (void)state;
+    static const struct {
+        JsonEventKind kind;
+        uint32_t offset, end, key, key_end, depth;
+    } want[] = {
+        {JSON_EVENT_OBJECT, 0, 1, 0, 0, 1},    {JSON_EVENT_ARRAY, 5, 6, 1, 4, 2},
+        {JSON_EVENT_NUMBER, 6, 7, 6, 0, 2},    {JSON_EVENT_CLOSE, 7, 8, 7, 0, 1},
+        {JSON_EVENT_STRING, 19, 22, 9, 18, 1}, {JSON_EVENT_CLOSE, 22, 23, 22, 0, 0},
+        {JSON_EVENT_END, 24, 24, 24, 0, 0},
+    };
+    const char *text = "{\"a\":[1],\"b\\u00e9\":\"x\"} ";
+    char key[16];
+    JsonWalk walk;
+    json_scan_start(text, strlen(text), &walk);
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        Err err = {0};
+        JsonEvent event;
+        check_ok(json_scan_next(&walk, &event, &err), &err);
+        assert_int_equal(event.kind, want[i].kind);
+        assert_int_equal(event.offset, want[i].offset);
+        assert_int_equal(event.end, want[i].end);
+        assert_int_equal(event.key, want[i].key);
+        assert_int_equal(event.key_end, want[i].key_end);
+        assert_int_equal(walk.depth, want[i].depth);
+    }
+    assert_int_equal(json_scan_string(text, 9, key), 3);
+    assert_string_equal(key, "b\xc3\xa9");
+}
+
+// Every escape, and code points of 1, 2, 3 and 4 bytes.
+static void test_json_scan_undoes_escapes(void **state) {
+    (void)state;
+    static const char text[] =
+        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\ud83d\\ude00 z\"";
+    char out[sizeof text];
+    size_t length = json_scan_string(text, 0, out);
+    assert_string_equal(out, "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 z");
+    assert_int_equal(length, strlen(out));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_scan_accepts_rfc_8259),
@@ -287,6 +329,8 @@ int main(void) {
         cmocka_unit_test(test_json_scan_open_brackets_are_harmless),
         cmocka_unit_test(test_json_scan_number_of_values_is_limited),
         cmocka_unit_test(test_json_scan_marks_are_in_document_order),
+        cmocka_unit_test(test_json_scan_gives_values_one_by_one),
+        cmocka_unit_test(test_json_scan_undoes_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,15 @@ static void test_text_columns_counts_code_points(void **state) {
     assert_int_equal(text_columns("2 \xce\xbcs"), 4); // 2, blank, mu, s
 }
 
+// By bytes, as unsigned: upper case before lower case, and both before what is not ASCII.
+static void test_text_compare_orders_by_bytes(void **state) {
+    (void)state;
+    const char *names[] = {"b", "\xc3\xa9", "a", "B", "ab", ""};
+    const char *const want[] = {"", "B", "a", "ab", "b", "\xc3\xa9"};
+    qsort(names, 6, sizeof *names, text_compare);
+    for (size_t i = 0; i < 6; i++) assert_string_equal(names[i], want[i]);
+}
+
 // Two blanks and 8 columns of words a line: "b µs ccc" has 8 columns in 9 bytes. A longer word
 // stands alone, and runs of blanks count as one.
 static void test_text_wrapped_breaks_at_blanks(void **state) {
@@ -259,6 +268,7 @@ int main(void) {
         cmocka_unit_test(test_text_utf8_is_checked_strictly),
         cmocka_unit_test(test_text_control_finds_what_leaves_the_line),
         cmocka_unit_test(test_text_columns_counts_code_points),
+        cmocka_unit_test(test_text_compare_orders_by_bytes),
         cmocka_unit_test(test_text_wrapped_breaks_at_blanks),
         cmocka_unit_test(test_text_quote_cuts_after_48_code_points),
         cmocka_unit_test(test_text_nearest_finds_misspellings),

@@ -133,6 +133,21 @@ static void test_units_parse_named_functions(void **state) {
     assert_string_equal(units_expected(UNITS_RATE), "a rate such as \"400 Gbit/s\"");
 }
 
+// 79.18 GiB = 79.18 x 1073741824 B = 85018877624.32 B.
+static void test_units_round_a_printed_size_down(void **state) {
+    (void)state;
+    Err err = {0};
+    uint64_t B = 0;
+    check_ok(units_parse_bytes_down("79.18GiB", &B, &err), &err);
+    assert_int_equal(B, UINT64_C(85018877624));
+    check_ok(units_parse_bytes_down("80 GB", &B, &err), &err);
+    assert_int_equal(B, UINT64_C(80000000000));
+    check_ok(units_parse_bytes_down("0.3 B", &B, &err), &err);
+    assert_int_equal(B, 0);
+    check_fails(units_parse_bytes_down("18447.5 PB", &B, &err), &err,
+                "expected at most 18446 PB, found \"18447.5 PB\"");
+}
+
 static void test_units_format_has_three_digits(void **state) {
     (void)state;
     char buffer[UNITS_TEXT_MAX];
@@ -200,6 +215,7 @@ int main(void) {
         cmocka_unit_test(test_units_parse_gives_exact_values),
         cmocka_unit_test(test_units_parse_refuses_with_one_line),
         cmocka_unit_test(test_units_parse_named_functions),
+        cmocka_unit_test(test_units_round_a_printed_size_down),
         cmocka_unit_test(test_units_format_has_three_digits),
         cmocka_unit_test(test_units_write_takes_the_largest_whole_unit),
         cmocka_unit_test(test_units_write_reads_back),

@@ -46,7 +46,7 @@ $ moesim topo hgx-h100 --degrade 'gpu[5]:down, nvswitch[0]:50%, gpu[0]>nvswitch[
 > figure,value
 > uniform,1
 > gpu_count,8
-> gpu_memory_B,640000000000
+> gpu_memory_B,680151020992
 > cpu_count,2
 > nic_count,8
 > switch_count,4
@@ -148,7 +148,7 @@ $ moesim rank --topo hgx-h100:4 --model qwen3-30b-a3b --concurrency 256 --top 1 
 
 # What a dead GPU costs, and the plans that it takes; figures left out.
 $ moesim rank --topo hgx-h100 --model qwen3-30b-a3b --concurrency 64 --top 1 --degrade 'gpu[7]:down' --save plans | sed -nE '1,2p; /^degraded/,$p' | sed -E 's/ (TP|[0-9]+ +too)[^:]*/ .../; s/changes by .*/changes/; s/^ +\.\.\./.../'
-> machine    HGX H100, 8 GPUs (hgx-h100): 8 x H100 SXM, 80.0 GB and 3.35 TB/s each
+> machine    HGX H100, 8 GPUs (hgx-h100): 8 x H100 SXM, 85.0 GB and 3.35 TB/s each
 > faults     gpu[7]:down; 7 GPUs are alive
 > degraded: gpu[7]:down; 7 of 8 GPUs are alive
 > tok/s/GPU         plan                              as built   with faults  change

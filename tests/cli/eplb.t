@@ -9,7 +9,11 @@ $ ls saved | grep -v plan; cp $(grep -l '"ep": 4' saved/plan-*.json | head -n 1)
 > calibration.json
 > load.json
 > mixtral-8x7b.json
-> rank.json
+> report.csv
+> report.html
+> report.json
+> reproduce.sh
+> saved.json
 > scenario.json
 > topology.json
 >   "load": {"file": "load.json", "digest": "8cf3e1c59456050a"},

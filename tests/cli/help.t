@@ -6,18 +6,28 @@ $ moesim help
 > rank parallel plans for Mixture-of-Experts inference by simulation
 >
 > commands:
->   rank        order all parallel plans for a model on a machine
->   simulate    simulate a saved plan again, a collective or transfers
->   explain     say where the time and the memory of a saved plan go
->   topo        check and summarise a machine
->   model       check and summarise a model's config.json
->   load        make or summarise a load: which experts tokens go to
->   run         run a plan for real (starts moesim-run)
->   view        look at a machine and a timeline (moesim-view, not part of this build)
->   help        list the commands, or explain one
->   version     print the version
->   man         print the manual page (mdoc)
->   completion  print the completion script for bash and zsh
+>   rank           order all parallel plans for a model on a machine
+>   whatif         vary one or two inputs and say where the best plan changes
+>   plan-capacity  machines and dollars for so many tokens a day
+>   simulate       simulate a saved plan again, a collective or transfers
+>   compare        lay a predicted and a measured timeline side by side
+>   explain        say where the time and the memory of a saved plan go, or why two differ
+>   topo           check and summarise a machine
+>   model          check and summarise a model's config.json
+>   fit            say what fits where, term by term
+>   check          say whether an engine starts a plan
+>   tenants        say what several plans on one machine cost each other
+>   load           make or summarise a load: which experts tokens go to
+>   validate       hold predictions against published measurements
+>   shard          say which bytes of which files each rank of a plan reads
+>   emit           print the lines that start a plan on an engine
+>   import-plan    read lines that start an engine back into a plan
+>   run            run a plan for real (starts moesim-run)
+>   view           look at a machine and a timeline (moesim-view, not part of this build)
+>   help           list the commands, or explain one
+>   version        print the version
+>   man            print the manual page (mdoc)
+>   completion     print the completion script for bash and zsh
 >
 > "moesim help COMMAND" shows the options of a command
 
@@ -38,9 +48,10 @@ $ moesim help simulate
 > each is there.
 >
 > options:
->       --phase decode|prefill                                                  which phase --trace and --schedule write (default decode)
+>       --phase decode|prefill                                                  which phase --trace, --schedule and --timeline write (default decode)
 >       --trace FILE                                                            write a trace for chrome://tracing or ui.perfetto.dev (- for stdout)
 >       --schedule FILE                                                         write the schedule that was simulated, for moesim-run (- for stdout)
+>       --timeline FILE                                                         write the time of every operation, for "moesim compare" (- for stdout)
 >       --form auto|folded|refined|expanded                                     one member for all ranks of a role, for ranks that are alike, or for every rank (default auto)
 >       --load LOAD                                                             which experts tokens go to: uniform (as without), zipf:S, lognormal:SIGMA or a file of "moesim load"
 >       --samples N                                                             with a law in --load: step times over that many sampled loads, as percentiles (default 0)
@@ -66,19 +77,23 @@ $ moesim help simulate
 >       --seed N                                                                of packets: which paths; of --samples: which tokens (default 1)
 
 $ moesim explain --help
-> usage: moesim explain [OPTION]... PLAN
+> usage: moesim explain [OPTION]... PLAN [PLAN]
 >
-> say where the time and the memory of a saved plan go
+> say where the time and the memory of a saved plan go, or why two differ
 >
 > Prints what takes the time of a cycle and of one phase, the time by class of
-> operation with its share of the roofline, communication that nothing hides,
-> bytes and bandwidth by class of link, memory by term, and every constant with
-> its interval and source.
+> operation with its share of the roofline, communication against its links and
+> what hides it, the fullest link and whose bytes are on it, memory by term, how
+> much the result hangs on each constant and class of links, and every constant
+> with its interval and source. Of two plans: why one step is slower, class by
+> class, and what would turn their order.
 >
 > options:
->       --phase decode|prefill  which phase to explain (default decode)
->       --degrade FAULTS        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
->       --flow-eps PART         let transfers that end within this part of their time end together, such as 1e-3; links idle meanwhile come on top; 0 is exact (default 0)
+>       --phase decode|prefill   which phase to explain (default decode)
+>   -q, --quick                  leave out what is simulated again and again: sensitivity, and what turns the order
+>       --degrade FAULTS         parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
+>       --flow-eps PART          let transfers that end within this part of their time end together, such as 1e-3; links idle meanwhile come on top; 0 is exact (default 0)
+>   -f, --format table|json|csv  how to print the result (default table)
 
 $ moesim version
 > moesim 0.1.0
@@ -101,6 +116,7 @@ $ moesim completion MACHINE
 > dgx2
 > gb200-nvl4
 > gb300-nvl72
+> h100-nvl
 > hgx-a100
 > hgx-b200
 > hgx-b300
@@ -110,6 +126,7 @@ $ moesim completion MACHINE
 > hgx-h200
 > hgx-h800
 > hgx-rubin
+> l40s
 > mi250x
 > mi300a
 > mi300x
@@ -119,6 +136,7 @@ $ moesim completion MACHINE
 > nvl72-cluster
 > redstone-a100
 > redstone-h100
+> rtx-4090
 > rtx-pro-6000
 > tpu-v5p
 > tpu-v5p-cube
@@ -133,26 +151,35 @@ $ moesim help topo
 >
 > check and summarise a machine
 >
-> Reads a topology file, a shipped name or a one-line string, and prints counts,
-> bandwidth out of a GPU by class of link, bisection and diameter. The strings are
-> ring:N,RATE, switch:N,RATE and mesh:N,RATE (N GPUs on links of RATE in each
-> direction, such as switch:8,450GB/s); torus:4x4x4,RATE;
+> Reads a topology file, a shipped name, a one-line string or a dump of a real
+> machine, and prints counts, bandwidth out of a GPU by class of link, bisection
+> and diameter. Dumps are what these print or read: nvidia-smi topo -m and nvlink
+> -s, rocm-smi --showtopo, amd-smi topology, NCCL and RCCL topology XML, hwloc
+> XML, ibnetdiscover and ibsim, Slurm topology.conf and topology.yaml, topograph,
+> NetQ, NMX-C, and the simulators SimAI, ASTRA-sim and htsim; what is degraded,
+> tied, missing, assumed or unknown is listed, and --format json prints a topology
+> file to edit. The strings are ring:N,RATE, switch:N,RATE and mesh:N,RATE (N GPUs
+> on links of RATE in each direction, such as switch:8,450GB/s); torus:4x4x4,RATE;
 > dragonfly:p=2,a=4,h=2,RATE (a*h+1 groups of a routers with p GPUs and h
 > channels); fattree:k=8,RATE (k^3/4 GPUs);
 > leafspine:nodes=32,gpus=8,nic=RATE,nvlink=RATE,leaf=16,oversubscription=2
 > (leaves of 16 NICs; ports=N to refuse larger switches); superpod-h100:Nsu,
 > superpod-b200:Nsu, superpod-b300:Nsu, superpod-b300-xdr:Nsu and
 > superpod-rubin:Nsu (N units; nodes=N of a unit); nvl72:N, gb300-nvl72:N and
-> vr-nvl72:N (N racks under a non-blocking tree) and hgx-h100:N (N nodes). After a
-> comma follow latency=TIME (of a link of those with rates; 500 ns by default in
-> ring, switch and mesh) and device=NAME (of every GPU; H100 SXM by default in
-> those with rates, TPU v5p in torus). --degrade takes faults separated by commas:
-> PART:LEFT, or FROM>TO:LEFT for the links between two parts. Parts are named from
-> the root of the machine, as in its file: tray[0].gpu[1], nvswitch[*]; a name
-> that ends at a template stands for all parts inside. LEFT is down, a share such
-> as 50% or 17/18, a rate such as 25GB/s (the most that each link keeps in each
-> direction) or cables-N (N cables of each link are down). A slow part has slow
-> links. Quote it, because shells expand brackets, * and >.
+> vr-nvl72:N (N racks under a non-blocking tree), hgx-h100:N, -a100, -h200, -h20,
+> -h800, -b200, -b300, -rubin, mi300x:N, mi325x:N and mi355x:N (N nodes, the
+> same). After a comma follow, for units, racks and nodes, ib=RATE or eth=RATE
+> (InfiniBand or Ethernet of each NIC, such as ib=400Gbps) and oversubscription=R
+> (one cable up for R down at a leaf); latency=TIME (of a link of those with
+> rates; 500 ns by default in ring, switch and mesh); and device=NAME (of every
+> GPU; H100 SXM by default in those with rates, TPU v5p in torus). --degrade takes
+> faults separated by commas: PART:LEFT, or FROM>TO:LEFT for the links between two
+> parts. Parts are named from the root of the machine, as in its file:
+> tray[0].gpu[1], nvswitch[*]; a name that ends at a template stands for all parts
+> inside. LEFT is down, a share such as 50% or 17/18, a rate such as 25GB/s (the
+> most that each link keeps in each direction) or cables-N (N cables of each link
+> are down). A slow part has slow links. Quote it, because shells expand brackets,
+> * and >.
 >
 > options:
 >       --degrade FAULTS         parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"

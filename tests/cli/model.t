@@ -50,6 +50,9 @@ $ moesim model deepseek-v3.json --format csv
 > active_parameters_without_tables,35698939392
 > mtp_parameters,11610068224
 > mtp_parameters_on_disk,13463426304
+> mtp_parameters_with_tables,13463426304
+> mtp_layers_not_stored,0
+> mtp_parameters_not_stored,0
 > vision_parameters,0
 > tensors,91991
 > checkpoint_B,688574839360
@@ -67,6 +70,7 @@ $ moesim model deepseek-v3.json --format csv
 > kv_bf16_B_per_token,70272
 > kv_fp8_B_per_token,35136
 > kv_packed_B_per_token,40016
+> window_bf16_B_per_sequence,0
 > state_B_per_sequence,0
 
 $ moesim model qwen3-235b-a22b -f json
@@ -75,12 +79,12 @@ $ moesim model qwen3-235b-a22b -f json
 >   "version": 1,
 >   "name": "qwen3-235b-a22b",
 >   "family": "qwen3_moe",
->   "digest": "bafc9d33464ea25d",
+>   "digest": "3c3008328d5f4e68",
 >   "expert_format": "bf16",
 >   "attention_format": "bf16",
 >   "dtype": "bf16",
 >   "layer_kinds": [
->     {"layers": 94, "attention": "gqa", "heads": 64, "kv_heads": 4, "experts": 128, "top_k": 8, "width": 1536, "shared_width": 0, "latent_width": 0}
+>     {"layers": 94, "attention": "gqa", "heads": 64, "kv_heads": 4, "head_dim": 128, "window_tok": 0, "compressed_tok": 0, "index_top_k": 0, "experts": 128, "top_k": 8, "width": 1536, "shared_width": 0, "latent_width": 0}
 >   ],
 >   "layers": 94,
 >   "hidden_size": 4096,
@@ -92,6 +96,9 @@ $ moesim model qwen3-235b-a22b -f json
 >   "active_parameters_without_tables": 20946103808,
 >   "mtp_parameters": 0,
 >   "mtp_parameters_on_disk": 0,
+>   "mtp_parameters_with_tables": 0,
+>   "mtp_layers_not_stored": 0,
+>   "mtp_parameters_not_stored": 0,
 >   "vision_parameters": 0,
 >   "tensors": 36945,
 >   "checkpoint_B": 470187269120,
@@ -109,6 +116,7 @@ $ moesim model qwen3-235b-a22b -f json
 >   "kv_bf16_B_per_token": 192512,
 >   "kv_fp8_B_per_token": 96256,
 >   "kv_packed_B_per_token": 0,
+>   "window_bf16_B_per_sequence": 0,
 >   "state_B_per_sequence": 0,
 >   "notes": []
 > }
@@ -160,9 +168,12 @@ $ moesim model $ROOT/tests/bad/model-not-utf8.json
 ! moesim: $ROOT/tests/bad/model-not-utf8.json:2:23: byte 0xff is not UTF-8
 ? 2
 
-$ moesim model $ROOT/tests/bad/model-unknown-architecture.json
-! moesim: $ROOT/tests/bad/model-unknown-architecture.json:2:17: model_type: unknown architecture "qwen9_moe", known: deepseek_v3, deepseek_v2, kimi_k2, kimi_linear, kimi_k3, qwen3_moe, glm4_moe, mixtral, llama, mistral, qwen2, qwen3
-? 2
+# --- a model_type that nobody taught: read as the family that understands every field, and said so
+$ moesim model $ROOT/tests/bad/model-unknown-architecture.json | head -4
+> model      model-unknown-architecture, family qwen3_moe
+> structure  4 layers, hidden 64, vocabulary 256, context 1024
+> formats    experts bf16, attention bf16, the rest bf16
+> notes      model_type "qwen9_moe" is not known: read as qwen3_moe; every field is understood by qwen3_moe, qwen2_moe, glm4_moe, dots1, bailing_moe, bailing_moe_v2
 
 $ moesim model $ROOT/tests/bad/model-no-text-config.json
 ! moesim: $ROOT/tests/bad/model-no-text-config.json:1:1: missing "text_config"
@@ -178,5 +189,10 @@ $ moesim model $ROOT/tests/bad/model-deep.json
 
 # a checkpoint that says elsewhere how it is quantised
 $ echo '{}' > hub/hf_quant_config.json && moesim model hub
-! moesim: hub/hf_quant_config.json: quantises this model, which is only supported in its config.json
+! moesim: hub/hf_quant_config.json:1:1: missing "quantization"
 ? 2
+
+# draft layers that a config declares and checkpoints lack
+$ sed 's/"vocab_size"/"num_mtp_modules": 3, &/' $ROOT/scenarios/models/minimax-m2.5.json > drafts.json && moesim model drafts.json | grep draft
+> model      drafts, family minimax_m2
+> the config declares 3 draft layers (11062807296 parameters if built as its other layers), which published checkpoints lack

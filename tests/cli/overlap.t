@@ -1,6 +1,7 @@
 # What runs beside what: two batches in the ranking, what explain says of them, and that they run.
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 256 --isl 4096 --osl 32 --top 40 --save saved >saved.txt; grep -oE 'TP1 PP1 DP4 EP4 x1( [a-z-]+)?' saved.txt | sort -u
 > TP1 PP1 DP4 EP4 x1
+> TP1 PP1 DP4 EP4 x1 chunks
 > TP1 PP1 DP4 EP4 x1 gather
 > TP1 PP1 DP4 EP4 x1 tbo
 > TP1 PP1 DP4 EP4 x1 tbo-prefill
@@ -10,9 +11,10 @@ $ grep -l '"prefill_overlap": "two-batch"' saved/plan-*.json | head -n 1 | xargs
 >       "prefill_sms": 20
 
 $ moesim explain saved/halves.json --phase prefill | sed -n '/^transfer:/,/^combine/p' | awk '/^(dispatch|combine) / { print $1, ($(NF - 1) > 95 ? "hidden" : "exposed"); next } { $1 = $1; print }'
-> transfer: with all partners there; overlap: the part of it that lies beside computing
+> transfer: with all partners there = volume on the fullest link / effective bandwidth; bound: at nominal rates;
+> overlap: the part of it that lies beside computing
 >
-> communication times bytes transfer exposed overlap
+> communication times bytes fullest link effective nominal transfer bound exposed overlap
 > dispatch hidden
 > combine hidden
 

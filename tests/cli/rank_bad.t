@@ -87,7 +87,7 @@ $ moesim rank --topo nvl72.json --memory-fraction 1.5
 ? 2
 
 $ moesim rank --topo nvl72.json --kv-format fp3
-! moesim: --kv-format: expected bf16 or fp8, found "fp3"
+! moesim: --kv-format: expected bf16, fp8 or any, found "fp3"
 ? 2
 
 # --- the machine
@@ -160,8 +160,9 @@ $ moesim rank --topo nvl72.json --model ./folder
 ! moesim: ./folder: is a directory without a config.json
 ? 2
 
-$ sed 's/"model_type": "deepseek_v3"/"model_type": "shallowseek"/' $ROOT/scenarios/models/deepseek-v3.json >family.json; moesim rank --topo nvl72.json --model family.json
-! moesim: family.json:2:17: model_type: unknown architecture "shallowseek", known: deepseek_v3, deepseek_v2, kimi_k2, kimi_linear, kimi_k3, qwen3_moe, glm4_moe, mixtral, llama, mistral, qwen2, qwen3
+# a name that nobody knows is read by its fields; one field that nobody knows is named
+$ sed 's/"model_type": "deepseek_v3"/"model_type": "shallowseek", "depth_gate": 4/' $ROOT/scenarios/models/deepseek-v3.json >family.json; moesim rank --topo nvl72.json --model family.json
+! moesim: family.json:2:46: depth_gate: unknown field of deepseek_v3, which may change the cost; go on without it by --assume depth_gate=ignored (model_type "shallowseek" is not known; read as deepseek_v3, the nearest family)
 ? 2
 
 $ head -c 200 $ROOT/scenarios/models/deepseek-v3.json >config.json; moesim rank --topo nvl72.json --model ./config.json
@@ -191,7 +192,7 @@ $ cp $ROOT/scenarios/chat.json wrong.json; moesim rank --topo nvl72.json --calib
 
 # --- saving: refused before anything is simulated
 $ mkdir full; touch full/something; moesim rank --topo nvl72.json --save full
-! moesim: full: the folder is not empty, expected a new or an empty one
+! moesim: full: the folder is not empty, expected a new or an empty one; --force replaces what moesim saved there
 ? 2
 
 $ moesim rank --topo nvl72.json --save empty.json

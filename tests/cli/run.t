@@ -77,6 +77,7 @@ $ moesim-run help run
 >       --kv-tokens N        cached tokens that attention reads, over all sequences (default 1)
 >       --qk-pairs N         pairs of a new token and a token that it attends to (default 1)
 >       --load FILE          tokens by expert; every expert gets the same without it
+>       --timeline FILE      write the time of every operation on every rank, for "moesim compare"
 >       --seed N             of the bytes that fill every buffer before the run (default 1)
 >   -f, --format table|json  how to print the result (default table)
 

@@ -1,7 +1,7 @@
 # --samples: step times over sampled loads; --flow-eps: ends of transfers that are close become one.
 
 $ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 2 --save plans >table; grep -c . plans/plan-001.json
-> 52
+> 54
 $ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 2 --load zipf:0.8 --samples 3 | grep -A6 '^p99 TPOT'
 > p99 TPOT over 3 loads of zipf:0.8, seed 1 (of at most 16384 tokens, enough for larger steps); TPOT: as ranked, the ranks in classes; expected load: every rank and layer with its own
 >
@@ -57,8 +57,8 @@ $ moesim simulate plans/plan-002.json --load zipf:0.8 --samples 3 --format json 
 $ moesim simulate plans/plan-002.json --samples 3
 ! moesim: --samples: expected a law in --load, such as zipf:0.8, found none
 ? 2
-$ moesim simulate plans/plan-002.json --load plans/rank.json --samples 3
-! moesim: plans/rank.json:2:13: moesim: expected "load", found "ranking"
+$ moesim simulate plans/plan-002.json --load plans/report.json --samples 3
+! moesim: plans/report.json:2:13: moesim: expected "load", found "ranking"
 ? 2
 $ moesim simulate plans/plan-002.json --load zipf:0.8 --samples 10001
 ! moesim: --samples: expected at most 10000, found 10001

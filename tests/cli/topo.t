@@ -8,7 +8,7 @@ $ moesim topo nvl72.json | head -26
 > diameter  2 links, 500 ns
 >
 > part       kind    device      count  memory each   memory
-> tray.gpu   gpu     GB200          72       186 GB  13.4 TB
+> tray.gpu   gpu     GB200          72       199 GB  14.3 TB
 > tray.cpu   cpu     Grace          36
 > tray.dram  memory                 36       480 GB  17.3 TB
 > tray.nic   nic     ConnectX-7     72
@@ -32,7 +32,7 @@ $ moesim topo nvl72.json --format csv
 > figure,value
 > uniform,1
 > gpu_count,72
-> gpu_memory_B,13392000000000
+> gpu_memory_B,14304581517312
 > cpu_count,36
 > nic_count,72
 > switch_count,18
@@ -65,7 +65,7 @@ $ moesim topo hgx-h100:4 --format csv
 > figure,value
 > uniform,1
 > gpu_count,32
-> gpu_memory_B,2560000000000
+> gpu_memory_B,2720604083968
 > cpu_count,8
 > nic_count,32
 > switch_count,40
@@ -106,7 +106,7 @@ $ moesim topo ring:4,450GB/s
 > diameter  2 links, 1.00 us
 >
 > part  kind  device    count  memory each  memory
-> gpu   gpu   H100 SXM      4      80.0 GB  320 GB
+> gpu   gpu   H100 SXM      4      85.0 GB  340 GB
 >
 > link class  cables  out of a GPU  bisection
 > nvlink           4      900 GB/s   900 GB/s
@@ -117,8 +117,8 @@ $ moesim topo ring:4,450GB/s
 > machine: gpu[i]  gpu[(i+1)%4]  nvlink       1   450 GB/s   500 ns  M
 > confidence: A vendor or source code, B third party, C derived, M no source
 >
-> device    confidence  source                                                                                     note
-> H100 SXM  A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
+> device    confidence  source                                                                                                                                                                                                                  note
+> H100 SXM  A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator; memory as vLLM's start-up log prints it on this GPU (llm-d-incubation/llm-d-planner, docs/empirical-vllm-memory-results.md)  80 GB are printed
 $ moesim topo ring:4,450GB/s --format json
 > {
 >   "moesim": "machine",
@@ -126,11 +126,11 @@ $ moesim topo ring:4,450GB/s --format json
 >   "name": "ring:4,450GB/s",
 >   "source": "",
 >   "digest": "9b0128ddd3c4bc00",
->   "devices_digest": "b29a6c8939d3c983",
+>   "devices_digest": "908fe8576bf09ca3",
 >   "uniform": false,
 >   "shape": [4],
 >   "gpu_count": 4,
->   "gpu_memory_B": 320000000000,
+>   "gpu_memory_B": 340075510496,
 >   "domain_gpus": 4,
 >   "node_gpus": 4,
 >   "nvlink_cables": 4,
@@ -141,7 +141,7 @@ $ moesim topo ring:4,450GB/s --format json
 >   "diameter_links": 2,
 >   "diameter_ps": 1000000,
 >   "parts": [
->     {"part": "gpu", "kind": "gpu", "device": "H100 SXM", "count": 4, "memory_B": 80000000000}
+>     {"part": "gpu", "kind": "gpu", "device": "H100 SXM", "count": 4, "memory_B": 85018877624}
 >   ],
 >   "links": [
 >     {"template": "machine", "from": "gpu[i]", "to": "gpu[(i+1)%4]", "class": "nvlink", "cables": 1, "cable_Bps": 450000000000, "latency_ps": 500000, "confidence": "M", "source": ""}
@@ -158,7 +158,7 @@ $ moesim topo mixed.json
 >
 > part  kind  device        count  memory each   memory
 > old   gpu   A100 SXM 80G      1      80.0 GB  80.0 GB
-> new   gpu   H100 SXM          1      80.0 GB  80.0 GB
+> new   gpu   H100 SXM          1      85.0 GB  85.0 GB
 > cpu   cpu                     1
 >
 > link class  cables            out of a GPU  bisection
@@ -171,9 +171,9 @@ $ moesim topo mixed.json
 > m: new  cpu  pcie        1  63.0 GB/s   200 ns  M
 > confidence: A vendor or source code, B third party, C derived, M no source
 >
-> device        confidence  source                                                                                     note
+> device        confidence  source                                                                                                                                                                                                                  note
 > A100 SXM 80G  A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
-> H100 SXM      A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
+> H100 SXM      A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator; memory as vLLM's start-up log prints it on this GPU (llm-d-incubation/llm-d-planner, docs/empirical-vllm-memory-results.md)  80 GB are printed
 
 # 16 units of a B200 SuperPOD: 128 leaves, 128 spines, 64 cores and 4096 cables in each tier, as published. 512 nodes have
 # 8 x 2 x 9 NVLinks each, and half of 4096 GPUs send 50 GB/s each.
@@ -187,6 +187,17 @@ $ moesim topo superpod-b200:16su | grep -E '^(gpus|shape|diameter|unit.leaf|unit
 > nvlink       73728      900 GB/s
 > ib           12288     50.0 GB/s   102 TB/s
 > all                                102 TB/s
+
+# Two racks on Ethernet, 3:1: 8 leaves of 18 cables down and 6 up fill 48 of 128 ports of one spine;
+# 4 leaves x 6 x 50 GB/s = 1.20 TB/s cross the middle.
+$ moesim topo nvl72:2,eth=400Gbps,oversubscription=3 | grep -E '^(gpus|rack[.].*leaf|spine|eth|ib |all|rack:.*nic|cluster)'
+> gpus      144, scale-up domain of 72, node of 2
+> rack.rails.leaf           switch  Spectrum-4 400G      8
+> spine                     switch  Spectrum-4 400G      1
+> eth            192     50.0 GB/s  1.20 TB/s
+> all                               1.20 TB/s
+> rack: tray[*].superchip[s].nic[r]  rails[s].leaf[r]  eth          1  50.0 GB/s   300 ns  C           class and rate of the network as the line asks for; data sheet of the switch
+> cluster: rack[*].rails[*].leaf[*]  spine[*]          eth          6  50.0 GB/s   600 ns  C           class and rate of the network as the line asks for; data sheet of the switch
 
 # 144 racks: 10368 GPUs. 576 leaves with 18 cables up, 18 spines for each of 18 units, 16 cores for each spine.
 $ moesim topo nvl72:144 | grep -E '^(gpus|shape|diameter|unit[.].*leaf|unit[.]spine|cores|ib |all)'

@@ -63,7 +63,28 @@ $ moesim topo superpod-b200:4
 ! moesim: "superpod-b200:4", column 15: expected a count such as "4su"
 ? 2
 $ moesim topo nvl72:2,450GB/s
-! moesim: "nvl72:2,450GB/s", column 9: expected device=NAME, found "450GB/s"
+! moesim: "nvl72:2,450GB/s", column 9: expected oversubscription=N, ib=RATE, eth=RATE or device=NAME, found "450GB/s"
+? 2
+$ moesim topo nvl72:2,ib=400
+! moesim: "nvl72:2,ib=400", column 9: expected a rate such as "400 Gbit/s", found "400": no unit
+? 2
+$ moesim topo nvl72:2,ib=1600Gbps
+! moesim: "nvl72:2,ib=1600Gbps", column 9: expected at most 800 Gbit/s, the port of a switch
+? 2
+$ moesim topo nvl72:2,ib=400Gbps,eth=400Gbps
+! moesim: "nvl72:2,ib=400Gbps,eth=400Gbps", column 20: expected ib= or eth=, not both
+? 2
+$ moesim topo nvl72:1,eth=400Gbps
+! moesim: "nvl72:1,eth=400Gbps", column 9: one copy has no network, expected a size of 2 or more
+? 2
+$ moesim topo nvl72:2,ib=400Gbps,oversubscription=4
+! moesim: "nvl72:2,ib=400Gbps,oversubscription=4", column 20: a leaf has 18 cables down, expected a divisor of them
+? 2
+$ moesim topo hgx-b200:37
+! moesim: "hgx-b200:37", column 10: 37 copies make no equal groups of at most 32, in steps of 1, for QM9700 with 64 ports
+? 2
+$ moesim topo superpod-b300:2su,ib=400Gbps
+! moesim: "superpod-b300:2su,ib=400Gbps", column 19: expected nodes=N or device=NAME, found "ib=400Gbps"
 ? 2
 $ moesim topo dragonfly:p=2,a=4,50GB/s
 ! moesim: "dragonfly:p=2,a=4,50GB/s", column 25: expected "h="

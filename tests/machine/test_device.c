@@ -21,14 +21,14 @@ static void test_device_knows_a_gpu_by_any_of_its_names(void **state) {
     device_free(&catalogue);
 }
 
-// 3.35 TB/s, 989 and 1979 Tflop/s dense, 18 links of 25 GB/s = 450 GB/s; 1.99 to 5.00 dollars per
-// hour.
+// 79.18 GiB = 79.18 x 1073741824 B = 85018877624.3 B, rounded down; 3.35 TB/s, 989 and 1979 Tflop/s
+// dense, 18 links of 25 GB/s = 450 GB/s; 1.99 to 5.00 dollars per hour.
 static void test_device_has_the_figures_of_an_h100(void **state) {
     (void)state;
     DeviceCatalogue catalogue;
     load(&catalogue);
     const Device *device = device_find(&catalogue, "H100");
-    assert_int_equal(device_low(device->memory_B), UINT64_C(80000000000));
+    assert_int_equal(device_low(device->memory_B), UINT64_C(85018877624));
     assert_int_equal(device->memory_Bps.low, UINT64_C(3350000000000));
     assert_int_equal(device->rate_flops[NUMFMT_BF16].low, UINT64_C(989000000000000));
     assert_int_equal(device->rate_flops[NUMFMT_FP8].low, UINT64_C(1979000000000000));
@@ -55,8 +55,6 @@ static void test_device_keeps_both_ends_of_a_range(void **state) {
     const Device *device = device_find(&catalogue, "B300");
     assert_int_equal(device->rate_flops[NUMFMT_INT8].low, UINT64_C(154000000000000));
     assert_int_equal(device->rate_flops[NUMFMT_INT8].high, UINT64_C(4500000000000000));
-    assert_int_equal(device_low(device->memory_B), UINT64_C(270000000000));
-    assert_int_equal(device->memory_B.high, UINT64_C(275040) << 20);
     assert_int_equal(device_find(&catalogue, "GB300")->compute_units_high, 160);
     assert_int_equal(device_find(&catalogue, "L40S")->comm_units, 0);
     device_free(&catalogue);
@@ -106,6 +104,24 @@ static const Device *find_by_line(const DeviceCatalogue *catalogue, char *name) 
     return device_find(catalogue, name);
 }
 
+// Of these the driver's figure, or that of a process, is known; the list has the printed one.
+static bool is_memory_measured(const Device *device) {
+    static const struct {
+        const char *name;
+        uint64_t memory_B;
+    } known[] = {{"H100 SXM", UINT64_C(85018877624)}, // 79.18 GiB, rounded down
+                 {"B300 SXM", UINT64_C(275040) << 20},
+                 {"GB200", UINT64_C(189471) << 20},
+                 {"GB300", UINT64_C(284208) << 20}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, device->name) != 0) continue;
+        assert_int_equal(device->memory_B.low, known[i].memory_B);
+        assert_int_equal(device->memory_B.high, known[i].memory_B);
+        return true;
+    }
+    return false;
+}
+
 // Every GPU of the list of facts is in the catalogue; figures that the list gives as a plain number
 // are the same.
 static void test_device_covers_the_list_of_gpus(void **state) {
@@ -137,7 +153,8 @@ static void test_device_covers_the_list_of_gpus(void **state) {
         field_of(line, 2, number, sizeof number);
         check_close((double)device->memory_Bps.low, strtod(number, NULL) * 1e12, 1e-12);
         field_of(line, 1, number, sizeof number);
-        check_close((double)device->memory_B.low, strtod(number, NULL) * 1e9, 1e-12);
+        if (!is_memory_measured(device))
+            check_close((double)device->memory_B.low, strtod(number, NULL) * 1e9, 1e-12);
         gpus++;
     }
     assert_int_equal(gpus, 26);
@@ -168,6 +185,10 @@ static void test_device_refuses_a_bad_file(void **state) {
                 "tests/bad/device-no-source.json:3:8: devices.X: missing \"source\"");
     check_fails(device_read("tests/bad/device-twice.json", &catalogue, &err), &err,
                 "tests/bad/device-twice.json:4:8: devices.Y: \"x\" is a name of \"X\" already");
+    check_fails(
+        device_read("tests/bad/device-undated-price.json", &catalogue, &err), &err,
+        "tests/bad/device-undated-price.json:3:27: devices.X.price_usd_per_hour: expected a "
+        "\"price_source\" with the date, such as \"..., May 2026\"");
     check_fails(device_read("tests/bad/device-newer.json", &catalogue, &err), &err,
                 "tests/bad/device-newer.json:1:34: version: devices format 2 is newer than this "
                 "program, which reads up to 1");

@@ -14,14 +14,14 @@ static FabricSummary summarise(const char *name) {
     return summary;
 }
 
-// 72 GPUs of 186 GB; half of them send 36 x 900 GB/s = 32.4 TB/s.
+// 72 GPUs of 189471 MiB; half of them send 36 x 900 GB/s = 32.4 TB/s.
 static void test_fabric_summary_nvl72(void **state) {
     (void)state;
     FabricSummary summary = summarise("nvl72");
     assert_int_equal(summary.count[PART_GPU], 72);
     assert_int_equal(summary.count[PART_SWITCH], 18);
     assert_int_equal(summary.count[PART_NIC], 72);
-    assert_int_equal(summary.memory_B[PART_GPU], 72 * 186 * GBPS);
+    assert_int_equal(summary.memory_B[PART_GPU], 72 * (UINT64_C(189471) << 20));
     assert_int_equal(summary.memory_B[PART_MEMORY], 36 * 480 * GBPS);
     assert_int_equal(summary.memory_B[PART_CPU], 0); // it is in the memory parts
     assert_int_equal(summary.cables[LINK_NVLINK], 1296);

@@ -170,20 +170,6 @@ static void test_topology_synthetic_leafspine(void **state) {
     }
 }
 
-// 8 racks are the shipped cluster: 32 leaves with 18 cables up over 9 spines.
-static void test_topology_synthetic_eight_racks_are_the_file(void **state) {
-    (void)state;
-    Topology file = {0}, text = {0};
-    Err err = {{0}};
-    check_ok(topology_load("nvl72-cluster", &file, &err), &err);
-    check_ok(topology_load("nvl72:8", &text, &err), &err);
-    text.name = file.name;
-    check_ok(topology_finish(&text, &err), &err);
-    assert_int_equal(text.digest, file.digest);
-    topology_free(&file);
-    topology_free(&text);
-}
-
 static void check_class(const Fabric *fabric, const char *name, uint32_t count, uint32_t ports) {
     for (uint32_t i = 0; i < fabric->class_count; i++) {
         if (strcmp(fabric->classes[i].name, name) != 0) continue;
@@ -197,6 +183,72 @@ static void check_class(const Fabric *fabric, const char *name, uint32_t count, 
         return;
     }
     fail_msg("no class %s", name);
+}
+
+static FabricSummary summary_of(const Machine *machine) {
+    FabricSummary summary;
+    Err err = {{0}};
+    check_ok(fabric_summary_make(&machine->fabric, &summary, &err), &err);
+    return summary;
+}
+
+// Four racks with 18 NICs at each of four leaves: 16 leaves x 18 cables of 400 Gbit/s up, so half
+// of the GPUs sends 144 x 50 GB/s = 7200 GB/s to the other; at 3:1 six cables up, a third of that.
+static void test_topology_synthetic_racks_may_be_oversubscribed(void **state) {
+    (void)state;
+    Machine machine;
+    machine_open(&machine, "nvl72:4,ib=400Gbps");
+    assert_int_equal(summary_of(&machine).bisection_Bps, GBPS(7200));
+    check_class(&machine.fabric, "rack.rails.leaf", 16, 36);
+    machine_close(&machine);
+    machine_open(&machine, "nvl72:4,ib=400Gbps,oversubscription=3");
+    assert_int_equal(summary_of(&machine).bisection_Bps, GBPS(2400));
+    check_class(&machine.fabric, "rack.rails.leaf", 16, 18 + 6);
+    machine_close(&machine);
+}
+
+// Eight nodes of eight GPUs, a NIC each. The ConnectX-7 of the board does not reach 800 Gbit/s, a
+// ConnectX-8 does. Spectrum-4 has 64 ports of that: 8 leaves x 8 cables up fill one spine.
+static void test_topology_synthetic_nodes_take_a_network(void **state) {
+    (void)state;
+    Machine machine;
+    machine_open(&machine, "hgx-b200:8,eth=800Gbps");
+    FabricSummary summary = summary_of(&machine);
+    assert_int_equal(machine.fabric.gpu_count, 64);
+    assert_int_equal(summary.cables[LINK_IB], 0);
+    assert_int_equal(summary.cables[LINK_ETH], 64 + 64);
+    assert_int_equal(summary.gpu_Bps[LINK_ETH].low, GBPS(100));
+    check_class(&machine.fabric, "unit.leaf", 8, 16);
+    check_class(&machine.fabric, "spine", 1, 64);
+    for (uint32_t i = 0; i < machine.fabric.class_count; i++)
+        if (machine.fabric.classes[i].kind == PART_NIC)
+            assert_string_equal(machine.fabric.classes[i].device->name, "ConnectX-8");
+    machine_close(&machine);
+}
+
+// 48 nodes of 200 Gbit/s: a leaf of QM8700 has 40 ports, 20 down; 16 is the largest divisor of 48
+// that fits. 3 units x 8 leaves x 16 cables up need 384 / 40 = 9.6 spines; 16 divides evenly.
+static void test_topology_synthetic_nodes_become_equal_units(void **state) {
+    (void)state;
+    Machine machine;
+    machine_open(&machine, "hgx-a100:48");
+    check_class(&machine.fabric, "unit.leaf", 24, 32);
+    check_class(&machine.fabric, "spine", 16, 24);
+    machine_close(&machine);
+}
+
+// 8 racks are the shipped cluster: 32 leaves with 18 cables up over 9 spines.
+static void test_topology_synthetic_eight_racks_are_the_file(void **state) {
+    (void)state;
+    Topology file = {0}, text = {0};
+    Err err = {{0}};
+    check_ok(topology_load("nvl72-cluster", &file, &err), &err);
+    check_ok(topology_load("nvl72:8", &text, &err), &err);
+    text.name = file.name;
+    check_ok(topology_finish(&text, &err), &err);
+    assert_int_equal(text.digest, file.digest);
+    topology_free(&file);
+    topology_free(&text);
 }
 
 // 144 racks in 18 units of 8. A leaf has 18 trays below and 18 spines of its unit above; a spine 32
@@ -286,6 +338,9 @@ static void test_topology_synthetic_reads_back_from_its_file(void **state) {
         "nvl72:17,device=GB300",
         "vr-nvl72:3",
         "hgx-h100:4",
+        "hgx-h100:4,eth=800Gbps",
+        "nvl72:2,eth=200Gbps,oversubscription=2",
+        "mi300x:2",
     };
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         Topology made = {0}, read = {0};
@@ -327,11 +382,20 @@ static void test_topology_synthetic_errors_name_the_column(void **state) {
         {"star:4,1GB/s",
          "\"star:4,1GB/s\", column 1: expected ring, switch, mesh, torus, dragonfly, fattree, "
          "leafspine, superpod-h100, superpod-b200, superpod-b300, superpod-b300-xdr, "
-         "superpod-rubin, nvl72, gb300-nvl72, vr-nvl72 or hgx-h100"},
+         "superpod-rubin, nvl72, gb300-nvl72, vr-nvl72, hgx-h100, hgx-a100, hgx-h200, hgx-h20, "
+         "hgx-h800, hgx-b200, hgx-b300, hgx-rubin, mi300x, mi325x or mi355x"},
+        {"nvl72:2,ib=400Gbps,eth=400Gbps",
+         "\"nvl72:2,ib=400Gbps,eth=400Gbps\", column 20: expected ib= or eth=, not both"},
+        {"nvl72:2,eth=1Tbps",
+         "\"nvl72:2,eth=1Tbps\", column 9: expected at most 800 Gbit/s, the port of a switch"},
+        {"mi300x:1,eth=400Gbps", "\"mi300x:1,eth=400Gbps\", column 10: one copy has no network, "
+                                 "expected a size of 2 or more"},
+        {"hgx-b200:4,oversubscription=64", "\"hgx-b200:4,oversubscription=64\", column 12: "
+                                           "expected fewer than the 64 ports of QM9700"},
         {"hgx-h100:131", "\"hgx-h100:131\", column 10: expected at most 128 copies in equal groups "
                          "of at most 32, found 131"},
-        {"hgx-h100:4,1GB/s",
-         "\"hgx-h100:4,1GB/s\", column 12: expected device=NAME, found \"1GB/s\""},
+        {"hgx-h100:4,1GB/s", "\"hgx-h100:4,1GB/s\", column 12: expected oversubscription=N, "
+                             "ib=RATE, eth=RATE or device=NAME, found \"1GB/s\""},
         {"superpod-b200:4", "\"superpod-b200:4\", column 15: expected a count such as \"4su\""},
         {"nvl72", "\"nvl72\", column 6: expected a size, such as \":4\""},
         {"torus:4x1,1GB/s", "\"torus:4x1,1GB/s\", column 7: expected 1 to 6 sizes of at least 2, "
@@ -367,6 +431,9 @@ int main(void) {
         cmocka_unit_test(test_topology_synthetic_dragonfly_joins_each_two_groups_once),
         cmocka_unit_test(test_topology_synthetic_fattree),
         cmocka_unit_test(test_topology_synthetic_leafspine),
+        cmocka_unit_test(test_topology_synthetic_racks_may_be_oversubscribed),
+        cmocka_unit_test(test_topology_synthetic_nodes_take_a_network),
+        cmocka_unit_test(test_topology_synthetic_nodes_become_equal_units),
         cmocka_unit_test(test_topology_synthetic_eight_racks_are_the_file),
         cmocka_unit_test(test_topology_synthetic_10368_gpus),
         cmocka_unit_test(test_topology_synthetic_racks_of_800_gbit),

@@ -254,8 +254,9 @@ static void test_arch_assumption_names_the_family(void **state) {
     (void)state;
     Err err = {0};
     Arch arch = {0};
-    const ArchAssumption list[] = {{"model_type", "qwen3_moe"}, {"tie_word_embeddings", "true"}};
-    check_ok(arch_load("tests/bad/model-no-architecture.json", list, 2, &arch, &err), &err);
+    check_ok(arch_load_assuming("tests/bad/model-no-architecture.json",
+                                "model_type=qwen3_moe,tie_word_embeddings=true", &arch, &err),
+             &err);
     assert_string_equal(arch.family, "qwen3_moe");
     assert_string_equal(arch.notes[0], "model_type: taken as qwen3_moe (--assume)");
     assert_true(arch.tied_embeddings);

@@ -24,7 +24,6 @@ static const struct {
      ":13:135: linear_attn_config.full_attn_layers[0]: layer 4 is already of kind kda"},
     {"missing-field", ":1:1: missing \"num_experts_per_tok|num_experts_per_token\"; give it with "
                       "--assume num_experts_per_tok=VALUE"},
-    {"no-architecture", ":1:1: missing \"model_type\"; name one with --assume model_type=NAME"},
     {"no-text-config", ":1:1: missing \"text_config\""},
     {"not-an-object", ":1:1: expected an object, the config of a model"},
     {"not-utf8", ":2:23: byte 0xff is not UTF-8"},
@@ -39,12 +38,14 @@ static const struct {
     {"quant-block", ":15:71: quantization_config.weight_block_size: expected two numbers, found 1"},
     {"quant-field", ":15:95: quantization_config.rotation: unknown field, which may change the "
                     "cost; go on without it by --assume quantization_config.rotation=ignored"},
-    {"quant-format", ":15:75: quantization_config.format: format \"nvfp4-pack-quantized\" is not "
-                     "supported, known: mxfp4-pack-quantized"},
-    {"quant-no-format", ":15:26: quantization_config: missing \"format\", known: "
-                        "mxfp4-pack-quantized"},
-    {"quant-method-empty", ":15:43: quantization_config.quant_method: quantisation \"\" is not "
-                           "supported, known: fp8, compressed-tensors"},
+    {"quant-format", ":15:75: quantization_config.format: \"nvfp4-pack-quantized\" is not "
+                     "supported, known: float-quantized, mxfp4-pack-quantized, pack-quantized"},
+    {"quant-no-format", ":15:94: quantization_config.config_groups.group_0: missing \"format\", "
+                        "known: float-quantized, mxfp4-pack-quantized, pack-quantized"},
+    {"quant-class", ":15:141: quantization_config.config_groups.group_0.targets[0]: class "
+                    "\"Linea\" is not supported, known: Linear, FusedMoE, *Experts"},
+    {"quant-method-empty", ":15:43: quantization_config.quant_method: \"\" is not supported, "
+                           "known: fp8, mxfp4, compressed-tensors, modelopt, modelopt_fp4"},
     {"quant-no-weight",
      ":15:26: quantization_config: its targets and exceptions leave no weight in "
      "mxfp4"},
@@ -52,8 +53,8 @@ static const struct {
      ": self_attn.q_proj.weight: hidden_size (80) is not a multiple of the group of 32"},
     {"quant-pattern", ":15:228: quantization_config.ignore[0]: pattern \"^(?!.*experts).*$\": "
                       "\"(?!.*experts).*$\" is not supported"},
-    {"quant-unknown", ":15:43: quantization_config.quant_method: quantisation \"awq\" is not "
-                      "supported, known: fp8, compressed-tensors"},
+    {"quant-unknown", ":15:43: quantization_config.quant_method: \"awq\" is not supported, known: "
+                      "fp8, mxfp4, compressed-tensors, modelopt, modelopt_fp4"},
     {"text-config-of-another",
      ":3:33: text_config.model_type: expected kimi_linear, found \"llama\""},
     {"too-many-dense-layers",
@@ -62,9 +63,6 @@ static const struct {
     {"top-k-over-experts",
      ":13:26: num_experts_per_tok: expected at most num_experts (8), found 9"},
     {"truncated", ":11:23: unexpected end of file, expected a key in double quotes after ','"},
-    {"unknown-architecture",
-     ":2:17: model_type: unknown architecture \"qwen9_moe\", known: deepseek_v3, deepseek_v2, "
-     "kimi_k2, kimi_linear, kimi_k3, qwen3_moe, glm4_moe, mixtral, llama, mistral, qwen2, qwen3"},
     {"unknown-field",
      ":15:30: sparse_attention_window: unknown field of qwen3_moe, which may change the cost; go "
      "on without it by --assume sparse_attention_window=ignored"},

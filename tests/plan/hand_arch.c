@@ -39,6 +39,7 @@ typedef struct Rule {
 
 static void add(Arch *arch, const char *pattern, Rule rule, uint32_t rows, uint32_t columns) {
     uint64_t elements = (uint64_t)rows * (columns > 0 ? columns : 1);
+    bool cuts_columns = rule.shard == SHARD_ROW || rule.shard == SHARD_EXPERT_ROW;
     arch->tensors[arch->tensor_count++] = (TensorClass){.pattern = pattern,
                                                         .component = rule.component,
                                                         .shard = rule.shard,
@@ -46,6 +47,7 @@ static void add(Arch *arch, const char *pattern, Rule rule, uint32_t rows, uint3
                                                         .element_bits = rule.bits,
                                                         .dims = {rows, columns},
                                                         .dim_count = columns > 0 ? 2 : 1,
+                                                        .axis = cuts_columns,
                                                         .unit = rule.unit,
                                                         .layer_kind = rule.kind,
                                                         .per_layer = rule.per_layer,

@@ -18,6 +18,17 @@ Plan lower_plans_make(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
     return plan;
 }
 
+bool lower_plans_add_replicas(Plan *plan, const Arch *arch) {
+    Pool *pool = &plan->pools[0];
+    Err err = {{0}};
+    uint32_t experts = 0;
+    for (uint32_t i = 0; i < arch->mlp_count; i++)
+        if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
+    pool->expert_placement = EXPERT_PLACEMENT_EPLB;
+    pool->redundant_experts = 2 * pool->ep - experts % pool->ep;
+    return plan_legal(plan, arch, &err);
+}
+
 Schedule lower_plans_lower(const Plan *plan, const Arch *arch, Phase phase, uint32_t steps) {
     Err err = {{0}};
     Schedule schedule = {0};

@@ -27,7 +27,12 @@ static void test_extent_saturates_only_at_the_end(void **state) {
     const StepShape huge = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     Extent fits = {.per_token = UINT64_C(1) << 63, .divide = 20};
     Extent exceeds = {.per_token = UINT64_C(1) << 63};
-    Extent all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0};
+    Extent all = {.fixed = UINT64_MAX,
+                  .per_token = UINT64_MAX,
+                  .per_sequence = UINT64_MAX,
+                  .per_kv = UINT64_MAX,
+                  .per_pair = UINT64_MAX,
+                  .divide = UINT64_MAX};
     assert_true(extent_value(&fits, &shape) == UINT64_C(1) << 62);
     assert_true(extent_value(&exceeds, &shape) == UINT64_MAX);
     assert_true(extent_value(&all, &huge) == UINT64_MAX);
@@ -50,6 +55,21 @@ static void test_extent_of_a_part_has_the_shape_of_the_part(void **state) {
     Text text = {0};
     extent_print(&second, &text);
     check_text_equals(text_string(&text), "ceil((3 tokens) / 4) in part 2 of 2");
+    text_free(&text);
+}
+
+// 3 sequences at 100 tokens each with a window of 40: 2 x 120 cached tokens and 5 x 120 pairs.
+static void test_extent_in_a_window_counts_what_is_attended_to(void **state) {
+    (void)state;
+    const StepShape decode = step_shape_decode(3, 100);
+    Extent near = {.per_kv = 2, .per_pair = 5, .window = 40}, far = {.per_kv = 2, .per_pair = 5};
+    assert_int_equal(extent_value(&near, &decode), 2 * 120 + 5 * 120);
+    assert_int_equal(extent_value(&far, &decode), 7 * 300);
+    assert_false(extent_equals(&near, &far));
+    assert_true(extent_hash(HASH_START, &near) != extent_hash(HASH_START, &far));
+    Text text = {0};
+    extent_print(&near, &text);
+    check_text_equals(text_string(&text), "2 kv tokens + 5 qk pairs in a window of 40");
     text_free(&text);
 }
 
@@ -79,6 +99,7 @@ int main(void) {
         cmocka_unit_test(test_extent_divides_rounding_up),
         cmocka_unit_test(test_extent_saturates_only_at_the_end),
         cmocka_unit_test(test_extent_of_a_part_has_the_shape_of_the_part),
+        cmocka_unit_test(test_extent_in_a_window_counts_what_is_attended_to),
         cmocka_unit_test(test_extent_equality_and_hash_agree),
         cmocka_unit_test(test_extent_prints_its_terms),
     };

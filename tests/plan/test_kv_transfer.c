@@ -39,7 +39,8 @@ static uint64_t layer_start(const Cache *cache, uint32_t layer) {
 }
 
 static void open_cache(Cache *cache, const KvMove *move, const KvSide *side, uint32_t rank) {
-    Pool pool = {.pp = side->pp};
+    const Pool *given = side == &move->from ? move->from_pool : move->to_pool;
+    Pool pool = given != NULL ? *given : (Pool){.pp = side->pp};
     *cache = (Cache){.move = move, .side = side, .stage = rank / side->tp, .t = rank % side->tp};
     pool_stage_layers(&pool, move->layer_count, cache->stage, &cache->first_layer, &cache->layers);
     cache->pages = (move->tokens + side->page - 1) / side->page;
@@ -190,6 +191,40 @@ static void test_kv_transfer_brings_every_byte_once(void **state) {
     }
 }
 
+// From two stages of 4 and 1 layers, as their plan lists them, to stages of vLLM's cut, which give
+// left-over layers to the later ones (5 over 3: 1, 2, 2): the layer 3 lies on the first stage of
+// the sender, where an even cut (3, 2) would look on the second, and layer 1 on the second of the
+// receivers, not on the first.
+static void test_kv_transfer_follows_the_stages_of_the_pools(void **state) {
+    (void)state;
+    const KvLayer layers[] = {{4, 6, 0}, {1, 9, 0}, {4, 0, 5}, {4, 6, 0}, {1, 9, 0}};
+    const Pool listed = {.pp = 2, .stage_cut = STAGE_CUT_LISTED, .stages = {4, 1}};
+    const Pool vllm = {.pp = 3, .stage_cut = STAGE_CUT_VLLM};
+    KvMove move = {.layers = layers,
+                   .layer_count = 5,
+                   .from = {2, 2, 4},
+                   .to = {1, 3, 4},
+                   .from_pool = &listed,
+                   .to_pool = &vllm,
+                   .tokens = 7,
+                   .order = KV_BY_LAYER};
+    Err err = {0};
+    KvList list = {0};
+    check_move(&move);
+    check_ok(kv_transfer_list(&move, &list, &err), &err);
+    for (uint32_t i = 0; i < list.count; i++) {
+        const KvPiece *piece = &list.pieces[i];
+        uint32_t first, count;
+        assert_int_equal(piece->from / 2, piece->layer == 4);
+        pool_stage_layers(&vllm, 5, piece->to, &first, &count);
+        assert_true(piece->layer >= first && piece->layer < first + count);
+    }
+    kv_transfer_free(&list);
+    move.to_pool = &listed;
+    check_fails(kv_transfer_list(&move, &list, &err), &err,
+                "to: a pool of 2 stages for a side of 3");
+}
+
 // To a host memory that holds everything once, and back to ranks that hold it eight times.
 static void test_kv_transfer_to_host_and_back(void **state) {
     (void)state;
@@ -262,7 +297,12 @@ static void check_refused(KvMove move, const char *message) {
 static void test_kv_transfer_refuses_uneven_cuts(void **state) {
     (void)state;
     const KvLayer layers[] = {{4, 4, 0}, {4, 4, 0}};
-    KvMove move = {layers, 2, {3, 1, 16}, {2, 1, 16}, 10, KV_BY_LAYER};
+    KvMove move = {.layers = layers,
+                   .layer_count = 2,
+                   .from = {3, 1, 16},
+                   .to = {2, 1, 16},
+                   .tokens = 10,
+                   .order = KV_BY_LAYER};
     check_refused(move, "from: layer 0 has 4 KV heads, which tp 3 neither divides nor multiplies");
     move.from.tp = 4;
     move.to.pp = 3;
@@ -278,6 +318,7 @@ static void test_kv_transfer_refuses_uneven_cuts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kv_transfer_brings_every_byte_once),
+        cmocka_unit_test(test_kv_transfer_follows_the_stages_of_the_pools),
         cmocka_unit_test(test_kv_transfer_to_host_and_back),
         cmocka_unit_test(test_kv_transfer_of_mla_is_shared_among_its_holders),
         cmocka_unit_test(test_kv_transfer_cuts_at_pages_of_both_ends),

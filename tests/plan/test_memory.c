@@ -85,11 +85,11 @@ static void test_memory_kda_state_is_cut_by_tp(void **state) {
     Arch arch;
     hand_arch_kimi_small(&arch);
     Plan plan = make(1, 1, 1);
-    assert_int_equal(memory_state_B(&plan.pools[0], &arch, 0), 6 * 6512640);
+    assert_int_equal(memory_cache_state_B(&plan.pools[0], &arch, 0), 6 * 6512640);
     assert_int_equal(memory_kv_B(&plan.pools[0], &arch, 0, 64), 64 * 2 * 1152);
     plan = make(8, 2, 1);
-    assert_int_equal(memory_state_B(&plan.pools[0], &arch, 0), 3 * 6512640 / 8);
-    assert_int_equal(memory_state_B(&plan.pools[0], &arch, 1), 3 * 6512640 / 8);
+    assert_int_equal(memory_cache_state_B(&plan.pools[0], &arch, 0), 3 * 6512640 / 8);
+    assert_int_equal(memory_cache_state_B(&plan.pools[0], &arch, 1), 3 * 6512640 / 8);
     arch_free(&arch);
 }
 

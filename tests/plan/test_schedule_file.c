@@ -45,7 +45,7 @@ static void test_schedule_file_round_trip(void **state) {
 static void test_schedule_file_keeps_every_field(void **state) {
     (void)state;
     Schedule schedule;
-    Extent all = {UINT64_MAX, 2, 3, 4, UINT64_C(9007199254740993), 6, 1, 3};
+    Extent all = {UINT64_MAX, 2, 3, 4, UINT64_C(9007199254740993), 6, 7, 1, 3};
     Compute compute = {.m = all,
                        .n = 1,
                        .k = 2,

@@ -4,6 +4,7 @@
 
 #include "model/base/rng.h"
 #include "model/plan/shard.h"
+#include "model/plan/shard_slice.h"
 #include "tests/plan/hand_arch.h"
 #include "tests/plan/hand_plan.h"
 
@@ -14,6 +15,7 @@ static TensorClass matrix(ShardRule shard, uint32_t rows, uint32_t columns, uint
                          .element_bits = 16,
                          .dims = {rows, columns},
                          .dim_count = 2,
+                         .axis = shard == SHARD_ROW || shard == SHARD_EXPERT_ROW,
                          .unit = unit,
                          .bytes = (uint64_t)rows * columns * 2};
 }
@@ -56,9 +58,9 @@ static void test_shard_kv_heads_are_replicated(void **state) {
 // 129,280 / 12 does not come out: 10,773.3 becomes 10,816 = 169 x 64. 100 rows are stored as 128.
 static void test_shard_vocabulary_is_padded(void **state) {
     (void)state;
-    assert_int_equal(shard_vocab_rows(151936, 4), 37984);
-    assert_int_equal(shard_vocab_rows(129280, 12), 10816);
-    assert_int_equal(shard_vocab_rows(100, 1), 128);
+    assert_int_equal(shard_slice_vocab_rows(151936, 4), 37984);
+    assert_int_equal(shard_slice_vocab_rows(129280, 12), 10816);
+    assert_int_equal(shard_slice_vocab_rows(100, 1), 128);
     TensorClass table = matrix(SHARD_VOCAB, 100, 3, 1);
     assert_int_equal(shard_cut_B(&table, 1, 0), 128 * 3 * 2);
     assert_int_equal(shard_cut_B(&table, 4, 3), 32 * 3 * 2);

@@ -101,6 +101,45 @@ static void test_step_shape_digest_tells_shapes_apart(void **state) {
     assert_true(step_shape_digest(&a) != step_shape_digest(&b));
 }
 
+// ---- Windows.
+
+static void check_window(StepShape shape, uint64_t window, uint64_t kv_tokens, uint64_t pairs) {
+    StepShape got = step_shape_window(&shape, window);
+    assert_int_equal(got.tokens, shape.tokens);
+    assert_int_equal(got.sequences, shape.sequences);
+    assert_int_equal(got.kv_tokens, kv_tokens);
+    assert_int_equal(got.qk_pairs, pairs);
+}
+
+// 5 sequences at 100 tokens: 30 each; shorter than the window: as without.
+static void test_step_shape_window_of_a_decode_step(void **state) {
+    (void)state;
+    check_window(step_shape_decode(5, 100), 30, 150, 150);
+    check_window(step_shape_decode(5, 100), 100, 500, 500);
+    check_window(step_shape_decode(5, 100), 1000, 500, 500);
+    check_window(step_shape_decode(5, 100), 0, 500, 500);
+}
+
+// 6 new tokens after 2, window 4: they attend to 3, 4, 4, 4, 4 and 4 tokens; the first of them
+// reaches the first cached one, so that all 8 are read. After 10: 4 each, and 3 cached ones are
+// read. Two prompts of 6: 1 + 2 + 3 + 4 + 4 + 4 each.
+static void test_step_shape_window_of_a_prefill_step(void **state) {
+    (void)state;
+    check_window(step_shape_prefill(6, 2), 4, 8, 23);
+    check_window(step_shape_prefill(6, 10), 4, 9, 24);
+    check_window(step_shape_prompts(2, 6), 4, 12, 36);
+}
+
+// Sums that are not those of equal sequences: a bound. 3 tokens of 2 sequences, window 4: at most
+// 12 pairs, 2 x 3 + 3 cached tokens.
+static void test_step_shape_window_bounds_uneven_sequences(void **state) {
+    (void)state;
+    check_window((StepShape){3, 2, 50, 70}, 4, 9, 12);
+    check_window((StepShape){3, 2, 8, 11}, 4, 8, 11);
+    StepShape huge = step_shape_decode(UINT64_C(1) << 40, UINT64_C(1) << 40);
+    assert_true(step_shape_window(&huge, UINT64_MAX).qk_pairs == UINT64_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step_shape_decode),
@@ -112,6 +151,9 @@ int main(void) {
         cmocka_unit_test(test_step_shape_parts_cut_through_a_prompt),
         cmocka_unit_test(test_step_shape_parts_in_proportion),
         cmocka_unit_test(test_step_shape_digest_tells_shapes_apart),
+        cmocka_unit_test(test_step_shape_window_of_a_decode_step),
+        cmocka_unit_test(test_step_shape_window_of_a_prefill_step),
+        cmocka_unit_test(test_step_shape_window_bounds_uneven_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,41 @@
+// Bytes of cache and of constant state on one rank, by kind of attention.
+//
+// Heads are cut by TP, and a KV head is on several ranks once TP exceeds them; what has no heads
+// (an MLA latent, compressed entries, index keys) is whole on every TP rank. Only context
+// parallelism divides tokens (Pool.cp). Constant state is cut by heads, and what groups of heads
+// share by groups.
+#ifndef MODEL_PLAN_MEMORY_CACHE_H
+#define MODEL_PLAN_MEMORY_CACHE_H
+
+#include <stdint.h>
+
+#include "model/moe/arch.h"
+#include "model/plan/pool.h"
+
+// What a rank stores for one layer with one kind of attention (all blocks of it in the layer).
+typedef struct MemoryLayer {
+    uint64_t token_B;        // of a token: keys and values, or the latent; with its index key
+    uint64_t window;         // tokens that are kept at most; 0: all
+    uint64_t entry_B, ratio; // one entry more (with its index key) for every `ratio` tokens
+    uint64_t state_B;        // of a sequence, whatever its length
+    uint32_t split;          // ranks over which the tokens of a sequence are dealt
+} MemoryLayer;
+
+// On each rank of the pool, in its format of the cache.
+void memory_cache_layer(const Pool *pool, const AttentionSpec *spec, MemoryLayer *out);
+
+// Pages that one sequence has in such a layer: tokens rounded up, and in a full window one page
+// more, because it slides through the middle of a page. `page_tokens` 1: the tokens that are kept.
+uint64_t memory_cache_pages(const MemoryLayer *layer, uint64_t tokens, uint64_t page_tokens);
+
+// Bytes of one sequence in such a layer, without state: of whole pages. `page_tokens` 1: exactly.
+uint64_t memory_cache_layer_B(const MemoryLayer *layer, uint64_t tokens, uint64_t page_tokens);
+
+// Sums over the layers of a stage, on one rank. token_B: growth by one token of a sequence that is
+// longer than every window, rounded up.
+uint64_t memory_cache_token_B(const Pool *pool, const Arch *arch, uint32_t stage);
+uint64_t memory_cache_sequence_B(const Pool *pool, const Arch *arch, uint32_t stage,
+                                 uint64_t tokens, uint64_t page_tokens);
+uint64_t memory_cache_state_B(const Pool *pool, const Arch *arch, uint32_t stage);
+
+#endif

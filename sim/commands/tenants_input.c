@@ -1,0 +1,272 @@
+// Reads what moesim tenants works on.
+//
+// Invariant: every tenant is legal for its model and fits the memory of this machine's GPUs; all
+// are priced with the same constants.
+#include "sim/commands/tenants_input.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "sim/commands/degrade.h"
+#include "sim/commands/saved.h"
+#include "sim/search/space.h"
+#include "sim/search/space_fit.h"
+
+#define MICRO_BATCHES_MAX 1024 // far more than a pipeline has stages; a bound for edited plans
+#define DEFAULT_SCENARIO  "chat.json"
+
+// ---- Machine
+
+static bool find_device(TenantsInputs *in, const char *name, Err *err) {
+    const Device *first = fabric_device(&in->fabric, 0);
+    if (first == NULL)
+        return err_set(err, "%s: the GPUs name no device, so nothing can be priced", name);
+    for (uint32_t i = 0; i < in->fabric.class_count; i++) {
+        const VertexClass *c = &in->fabric.classes[i];
+        if (c->kind != PART_GPU || c->device == first) continue;
+        return err_set(err, "%s: tenants on mixed GPUs (%s and %s), expected one device", name,
+                       first->name, c->device == NULL ? "one without a device" : c->device->name);
+    }
+    NumFmt used;
+    if (price_rate(first, NUMFMT_BF16, &used) == 0 || device_low(first->memory_Bps) == 0 ||
+        device_low(first->memory_B) == 0)
+        return err_set(err, "%s: the catalogue has no rate, memory or bandwidth for %s", name,
+                       first->name);
+    in->model.device = first;
+    return true;
+}
+
+static bool load_machine(TenantsInputs *in, const CliArgs *args, Err *err) {
+    const char *name = cli_text(args, "topo");
+    if (name == NULL)
+        return err_set(err, "tenants: --topo is missing: a file, a shipped name such as "
+                            "nvl72.json, or a machine such as hgx-h100:4");
+    if (!device_load(&in->catalogue, err) || !topology_load(name, &in->topology, err) ||
+        !degrade_topology(args, &in->topology, err) ||
+        !fabric_build(&in->topology, &in->catalogue, &in->fabric, err) ||
+        !find_device(in, name, err))
+        return false;
+    const char *generation = in->model.device->generation;
+    in->model.calib = &in->calib;
+    return calib_load(cli_text(args, "calibration"), generation == NULL ? "" : generation,
+                      &in->calib, err);
+}
+
+// ---- One plan
+
+// Beside the plan, or, for plans written by hand, found like any file.
+static bool find_input(TenantsInputs *in, const char *plan_path, const char *name, const char **out,
+                       Err *err) {
+    const char *beside = file_beside(plan_path, name, &in->arena);
+    FILE *there = fopen(beside, "r");
+    if (there == NULL) return file_find(name, &in->arena, out, err);
+    fclose(there);
+    *out = beside;
+    return true;
+}
+
+static bool check_digest(const char *path, Digest found, Digest wanted, Err *err) {
+    char is[17], was[17];
+    return found == wanted || err_set(err, "%s: digest %s is not the %s that the plan was made for",
+                                      path, hash_format(found, is), hash_format(wanted, was));
+}
+
+static bool load_model(TenantsInputs *in, const char *plan_path, TenantFiles *files,
+                       uint64_t *sequences, Err *err) {
+    ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
+    const char *path, *assume = "";
+    uint32_t count = 0;
+    if (*files->file.model == '\0')
+        return err_set(err, "%s: missing \"model\": the plan does not say what it was made for",
+                       plan_path);
+    if (*files->file.result != '\0' &&
+        !saved_read_result(files->file.result, &in->arena, &assume, sequences, err))
+        return err_prefix(err, "%s", plan_path);
+    if (*assume != '\0' && !arch_split_assumptions(assume, &in->arena, assumptions, &count, err))
+        return false;
+    return find_input(in, plan_path, files->file.model, &path, err) &&
+           arch_load(path, assumptions, count, &files->arch, err) &&
+           check_digest(path, files->arch.digest, files->file.model_digest, err);
+}
+
+static bool load_scenario(TenantsInputs *in, const CliArgs *args, const char *plan_path,
+                          TenantFiles *files, Err *err) {
+    const char *path, *given = cli_text(args, "scenario");
+    files->default_scenario = *files->file.scenario == '\0';
+    if (files->default_scenario)
+        path = given == NULL ? DEFAULT_SCENARIO : given;
+    else if (!find_input(in, plan_path, files->file.scenario, &path, err))
+        return false;
+    files->scenario_name = path;
+    return scenario_load(path, &files->scenario, err) &&
+           (files->default_scenario ||
+            check_digest(path, files->scenario.digest, files->file.scenario_digest, err)) &&
+           scenario_check(&files->scenario, files->arch.max_context, err);
+}
+
+static bool load_load(TenantsInputs *in, const char *plan_path, TenantFiles *files, Err *err) {
+    const char *path;
+    files->load = load_uniform();
+    if (*files->file.load == '\0') return true;
+    uint32_t layers = 0, experts = 0;
+    for (uint32_t i = 0; i < files->arch.kind_count; i++) {
+        uint32_t of_kind = files->arch.mlps[files->arch.kinds[i].mlp].experts;
+        if (of_kind == 0) continue;
+        layers += files->arch.kinds[i].count;
+        experts = of_kind;
+    }
+    if (!find_input(in, plan_path, files->file.load, &path, err) ||
+        !load_read(path, &files->load, err) ||
+        !check_digest(path, files->load.digest, files->file.load_digest, err))
+        return false;
+    return load_check(&files->load, layers, experts, err) || err_prefix(err, "%s", path);
+}
+
+// Constants of the plan are those of all, unless --calibration says which are: its file, read for
+// the GPUs of this machine.
+static bool check_calibration(TenantsInputs *in, const CliArgs *args, const char *plan_path,
+                              const PlanFile *file, Err *err) {
+    const char *path, *generation = in->model.device->generation;
+    Calib own;
+    if (cli_text(args, "calibration") != NULL || *file->calibration == '\0' ||
+        file->calibration_digest == in->calib.digest)
+        return true;
+    if (!find_input(in, plan_path, file->calibration, &path, err) ||
+        !calib_load(path, generation == NULL ? "" : generation, &own, err))
+        return false;
+    bool is_same = own.digest == in->calib.digest;
+    calib_free(&own);
+    return is_same || err_set(err,
+                              "%s: made with the constants of %s, which are not the default ones: "
+                              "add --calibration FILE for all tenants",
+                              plan_path, file->calibration);
+}
+
+static bool check_pool(const char *path, const Plan *plan, Err *err) {
+    if (plan->pool_count != 1 || plan->pools[0].kind != POOL_UNIFIED)
+        return err_set(err,
+                       "%s: expected one unified pool, found %" PRIu32
+                       " pool%s (%s first): tenants "
+                       "with prefill and decode pools are not simulated together",
+                       path, plan->pool_count, plan->pool_count == 1 ? "" : "s",
+                       plan_pool_names[plan->pools[0].kind]);
+    if (plan->pools[0].micro_batches > MICRO_BATCHES_MAX)
+        return err_set(err, "%s: expected at most %d micro-batches, found %" PRIu32, path,
+                       MICRO_BATCHES_MAX, plan->pools[0].micro_batches);
+    return true;
+}
+
+static bool check_memory(const TenantsInputs *in, const char *path, const TenantFiles *files,
+                         uint64_t sequences, Err *err) {
+    FitInput fit = {.arch = &files->arch,
+                    .device = in->model.device,
+                    .scenario = &files->scenario,
+                    .sequences = sequences};
+    MemoryUse use;
+    Err text = {0};
+    const char *reason = space_fit_alone(&fit, &files->file.plan, &use, &text);
+    if (reason == NULL) reason = space_fit_full(&fit, &files->file.plan, &use, &text);
+    return reason == NULL || err_set(err, "%s: does not fit %s: %s", path, in->model.device->name,
+                                     err_is_set(&text) ? text.text : reason);
+}
+
+static bool load_tenant(TenantsInputs *in, const CliArgs *args, uint32_t i, Err *err) {
+    const char *path = args->operands[i];
+    TenantFiles *files = &in->files[i];
+    uint64_t sequences = 0;
+    in->count = i + 1;
+    if (!plan_read(path, &files->file, err) || !check_pool(path, &files->file.plan, err) ||
+        !load_model(in, path, files, &sequences, err))
+        return false;
+    if (!plan_legal(&files->file.plan, &files->arch, err)) return err_prefix(err, "%s", path);
+    if (!load_scenario(in, args, path, files, err) || !load_load(in, path, files, err) ||
+        !check_calibration(in, args, path, &files->file, err))
+        return false;
+    if (sequences == 0)
+        sequences = space_sequences(&files->file.plan.pools[0], files->scenario.concurrency);
+    in->tenants[i] = (Tenant){.name = path,
+                              .plan = files->file.plan,
+                              .arch = &files->arch,
+                              .scenario = &files->scenario,
+                              .load = &files->load,
+                              .sequences = sequences};
+    return check_memory(in, path, files, sequences, err);
+}
+
+// ---- Places
+
+// A name that occurs twice is told apart by its position.
+static void name_tenants(TenantsInputs *in, const CliArgs *args) {
+    for (uint32_t i = 0; i < in->count; i++)
+        for (uint32_t k = 0; k < in->count; k++)
+            if (k != i && strcmp(args->operands[i], args->operands[k]) == 0)
+                in->tenants[i].name =
+                    arena_printf(&in->arena, "%s (number %" PRIu32 ")", args->operands[i], i + 1);
+}
+
+static bool read_places(TenantsInputs *in, const CliArgs *args, Err *err) {
+    const char *at = cli_text(args, "at");
+    if (at == NULL) return true;
+    for (uint32_t i = 0; i < in->count; i++) {
+        size_t length = strcspn(at, ",");
+        char *piece = arena_printf(&in->arena, "%.*s", (int)(length < 64 ? length : 64), at);
+        uint64_t gpu;
+        if (!text_parse_u64(piece, &gpu) || gpu >= in->fabric.gpu_count)
+            return err_set(err,
+                           "--at: expected a first GPU for each of %" PRIu32
+                           " plans, all below %" PRIu32 " and joined by commas, found \"%s\"",
+                           in->count, in->fabric.gpu_count, piece);
+        in->tenants[i].plan.pools[0].first_gpu = (uint32_t)gpu;
+        at += length;
+        if ((*at == ',') != (i + 1 < in->count))
+            return err_set(err,
+                           "--at: expected %" PRIu32 " first GPUs, one for each plan, found %s",
+                           in->count, *at == ',' ? "more" : "fewer");
+        at += *at == ',';
+    }
+    return true;
+}
+
+static bool check_room(const TenantsInputs *in, Err *err) {
+    uint64_t ranks = 0, live = fabric_live_gpu_count(&in->fabric);
+    for (uint32_t i = 0; i < in->count; i++) ranks += pool_ranks(&in->tenants[i].plan.pools[0]);
+    return ranks <= live || err_set(err,
+                                    "the plans use %" PRIu64 " GPUs together, the machine has "
+                                    "%" PRIu64,
+                                    ranks, live);
+}
+
+static bool read_all(const CliArgs *args, TenantsInputs *in, Err *err) {
+    if (args->operand_count > TENANTS_MAX)
+        return err_set(err, "tenants: expected at most %d plans, found %" PRIu32, TENANTS_MAX,
+                       args->operand_count);
+    if (!load_machine(in, args, err)) return false;
+    for (uint32_t i = 0; i < args->operand_count; i++)
+        if (!load_tenant(in, args, i, err)) return false;
+    name_tenants(in, args);
+    return read_places(in, args, err) && check_room(in, err);
+}
+
+bool tenants_input_read(const CliArgs *args, TenantsInputs *out, Err *err) {
+    *out = (TenantsInputs){0};
+    if (read_all(args, out, err)) return true;
+    tenants_input_free(out);
+    return false;
+}
+
+void tenants_input_free(TenantsInputs *in) {
+    for (uint32_t i = 0; i < in->count; i++) {
+        load_free(&in->files[i].load);
+        scenario_free(&in->files[i].scenario);
+        arch_free(&in->files[i].arch);
+        plan_file_free(&in->files[i].file);
+    }
+    calib_free(&in->calib);
+    fabric_free(&in->fabric);
+    topology_free(&in->topology);
+    device_free(&in->catalogue);
+    arena_free(&in->arena);
+    *in = (TenantsInputs){0};
+}

@@ -1,0 +1,1 @@
+vllm serve 'm --tensor-parallel-size 4

@@ -1,0 +1,2 @@
+vllm serve m -dp 4 -dpl 2 -dpa "$A" -ep --enable-eplb --eplb-config '{"num_redundant_experts": 4}'
+vllm serve m -dp 4 -dpl 2 -dpr 2 -dpa "${A}" -ep --enable-eplb --eplb-config '{"num_redundant_experts": 4}'

@@ -1,0 +1,6 @@
+// Slurm topology.conf from bytes.
+#include "tests/fuzz/import_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    return import_target(IMPORT_SLURM_CONF, data, size);
+}

@@ -1,0 +1,6 @@
+// Slurm topology.yaml from bytes.
+#include "tests/fuzz/import_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    return import_target(IMPORT_SLURM_YAML, data, size);
+}

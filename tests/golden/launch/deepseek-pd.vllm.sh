@@ -1,0 +1,21 @@
+# vllm 0.28.0: TP1 PP1 DP16 EP16 x1 tbo-prefill + TP1 PP1 DP16 EP16 x1 +32r
+# GPUs: 32 = 1 tp x 16 dp x 1 pp x 1 replica + 1 tp x 16 dp x 1 pp x 1 replica; nodes of 8 of "hgx-h100:4"
+# to be set: NODEn_ADDR, the address of node n; IFNAME, the interface that has it; IB_HCA, the 8 NICs of a node
+#
+# pool 0, prefill: 16 GPUs = 1 tp x 16 dp x 1 pp x 1 replica; experts 16 ep x 1 moe_tp
+# node 0: pool 0, replica 0, GPUs 0-7 of 8
+NCCL_SOCKET_IFNAME="$IFNAME" GLOO_SOCKET_IFNAME="$IFNAME" NCCL_IB_HCA="$IB_HCA" NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME="$IFNAME" NVSHMEM_HCA_LIST="$IB_HCA" VLLM_HOST_IP="$NODE0_ADDR" UCX_NET_DEVICES=all VLLM_NIXL_SIDE_CHANNEL_HOST="$NODE0_ADDR" VLLM_NIXL_SIDE_CHANNEL_PORT=5600 vllm serve deepseek-v3 --dtype bfloat16 --kv-cache-dtype bfloat16 --gpu-memory-utilization 0.9 --max-model-len 1600 --tensor-parallel-size 1 --data-parallel-size 16 --enable-expert-parallel --all2all-backend deepep_high_throughput --enable-dbo --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_producer"}' --max-num-batched-tokens 8192 --data-parallel-size-local 8 --data-parallel-address "$NODE0_ADDR" --data-parallel-rpc-port 13345 --port 8000
+# node 1: pool 0, replica 0, GPUs 0-7 of 8
+NCCL_SOCKET_IFNAME="$IFNAME" GLOO_SOCKET_IFNAME="$IFNAME" NCCL_IB_HCA="$IB_HCA" NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME="$IFNAME" NVSHMEM_HCA_LIST="$IB_HCA" VLLM_HOST_IP="$NODE1_ADDR" UCX_NET_DEVICES=all VLLM_NIXL_SIDE_CHANNEL_HOST="$NODE1_ADDR" VLLM_NIXL_SIDE_CHANNEL_PORT=5600 vllm serve deepseek-v3 --dtype bfloat16 --kv-cache-dtype bfloat16 --gpu-memory-utilization 0.9 --max-model-len 1600 --tensor-parallel-size 1 --data-parallel-size 16 --enable-expert-parallel --all2all-backend deepep_high_throughput --enable-dbo --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_producer"}' --max-num-batched-tokens 8192 --data-parallel-size-local 8 --data-parallel-start-rank 8 --data-parallel-address "$NODE0_ADDR" --data-parallel-rpc-port 13345 --headless
+#
+# pool 1, decode: 16 GPUs = 1 tp x 16 dp x 1 pp x 1 replica; experts 16 ep x 1 moe_tp, 32 redundant
+# node 2: pool 1, replica 0, GPUs 0-7 of 8
+NCCL_SOCKET_IFNAME="$IFNAME" GLOO_SOCKET_IFNAME="$IFNAME" NCCL_IB_HCA="$IB_HCA" NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME="$IFNAME" NVSHMEM_HCA_LIST="$IB_HCA" VLLM_HOST_IP="$NODE2_ADDR" UCX_NET_DEVICES=all VLLM_NIXL_SIDE_CHANNEL_HOST="$NODE2_ADDR" VLLM_NIXL_SIDE_CHANNEL_PORT=5600 vllm serve deepseek-v3 --dtype bfloat16 --kv-cache-dtype bfloat16 --gpu-memory-utilization 0.9 --max-model-len 1600 --tensor-parallel-size 1 --data-parallel-size 16 --enable-expert-parallel --all2all-backend deepep_low_latency --enable-eplb --eplb-config '{"num_redundant_experts":32}' --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_consumer"}' --max-num-seqs 16 --max-num-batched-tokens 8192 --data-parallel-size-local 8 --data-parallel-address "$NODE2_ADDR" --data-parallel-rpc-port 13345 --port 8000
+# node 3: pool 1, replica 0, GPUs 0-7 of 8
+NCCL_SOCKET_IFNAME="$IFNAME" GLOO_SOCKET_IFNAME="$IFNAME" NCCL_IB_HCA="$IB_HCA" NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME="$IFNAME" NVSHMEM_HCA_LIST="$IB_HCA" VLLM_HOST_IP="$NODE3_ADDR" UCX_NET_DEVICES=all VLLM_NIXL_SIDE_CHANNEL_HOST="$NODE3_ADDR" VLLM_NIXL_SIDE_CHANNEL_PORT=5600 vllm serve deepseek-v3 --dtype bfloat16 --kv-cache-dtype bfloat16 --gpu-memory-utilization 0.9 --max-model-len 1600 --tensor-parallel-size 1 --data-parallel-size 16 --enable-expert-parallel --all2all-backend deepep_low_latency --enable-eplb --eplb-config '{"num_redundant_experts":32}' --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_consumer"}' --max-num-seqs 16 --max-num-batched-tokens 8192 --data-parallel-size-local 8 --data-parallel-start-rank 8 --data-parallel-address "$NODE2_ADDR" --data-parallel-rpc-port 13345 --headless
+#
+# the router, at ROUTER_ADDR
+vllm-router --vllm-pd-disaggregation --prefill "http://$NODE0_ADDR:8000" --decode "http://$NODE2_ADDR:8000" --host 0.0.0.0 --port 8080
+#
+# nothing was predicted for this plan; this measures it, all lines at once:
+vllm bench serve --backend vllm --model deepseek-v3 --host "$ROUTER_ADDR" --port 8080 --dataset-name random --random-input-len 1024 --random-output-len 512 --random-range-ratio 0 --ignore-eos --max-concurrency 256 --num-prompts 2560 --percentile-metrics ttft,tpot
