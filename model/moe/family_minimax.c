@@ -5,6 +5,7 @@
 // section 2.2 for lightning attention. Routers are stored in F32 in M1 and M2. The configs declare
 // draft layers that the released checkpoints lack.
 #include "model/moe/family_rows.h"
+#include "model/moe/parts_open.h"
 
 #define ATTENTION .component = COMPONENT_ATTENTION
 
@@ -33,22 +34,9 @@ static const TensorRow lightning_tensors[] = {
      .shard = SHARD_COLUMN,
      .unit = DIM_LIN_GROUP, // a head's queries, keys and values follow each other
      .dims = {DIM_LIN_QKV, DIM_HIDDEN}},
-    {.name = "self_attn.output_gate.weight",
-     ATTENTION,
-     .shard = SHARD_COLUMN,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_Q_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.norm.weight",
-     ATTENTION,
-     .shard = SHARD_COLUMN,
-     .unit = DIM_HEAD_DIM,
-     .store = STORE_PLAIN,
-     .dims = {DIM_Q_WIDTH}},
-    {.name = "self_attn.out_proj.weight",
-     ATTENTION,
-     .shard = SHARD_ROW,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_HIDDEN, DIM_Q_WIDTH}},
+    {.name = "self_attn.output_gate.weight", OPEN_QUERY, .dims = {DIM_Q_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.norm.weight", OPEN_QUERY, .store = STORE_PLAIN, .dims = {DIM_Q_WIDTH}},
+    {.name = "self_attn.out_proj.weight", OPEN_OUT},
 };
 static const Part lightning_part = {.scope = PART_ATTENTION,
                                     .name = "lightning",
@@ -66,38 +54,12 @@ static const Part lightning_part = {.scope = PART_ATTENTION,
 // ---- Grouped-query attention with norms over all heads at once.
 
 static const TensorRow full_norm_tensors[] = {
-    {.name = "self_attn.q_proj.weight",
-     ATTENTION,
-     .shard = SHARD_COLUMN,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_Q_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.k_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.v_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.o_proj.weight",
-     ATTENTION,
-     .shard = SHARD_ROW,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_HIDDEN, DIM_Q_WIDTH}},
-    {.name = "self_attn.q_norm.weight",
-     ATTENTION,
-     .shard = SHARD_COLUMN,
-     .unit = DIM_HEAD_DIM,
-     .store = STORE_PLAIN,
-     .dims = {DIM_Q_WIDTH}},
-    {.name = "self_attn.k_norm.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .store = STORE_PLAIN,
-     .dims = {DIM_KV_WIDTH}},
+    {.name = "self_attn.q_proj.weight", OPEN_QUERY, .dims = {DIM_Q_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.k_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.v_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.o_proj.weight", OPEN_OUT},
+    {.name = "self_attn.q_norm.weight", OPEN_QUERY, .store = STORE_PLAIN, .dims = {DIM_Q_WIDTH}},
+    {.name = "self_attn.k_norm.weight", OPEN_KEYS, .store = STORE_PLAIN, .dims = {DIM_KV_WIDTH}},
 };
 static const InertKey full_norm_inert[] = {
     {"use_qk_norm", "true"},
@@ -109,15 +71,11 @@ static const InertKey full_norm_inert[] = {
     {"shared_intermediate_size", "0|null"},
     {"scoring_func", NULL},
 };
-#define GQA_SPEC                                                                                   \
-    .kind = ATTENTION_GQA, .heads = DIM_HEADS, .kv_heads = DIM_KV_HEADS, .head_dim = DIM_HEAD_DIM, \
-    .value_dim = DIM_HEAD_DIM, .kv_elements = DIM_KV_CACHE
-
 static const Part full_norm_part = {.scope = PART_ATTENTION,
                                     .name = "full attention",
                                     INERT(full_norm),
                                     TENSORS(full_norm),
-                                    .attention = {GQA_SPEC}};
+                                    .attention = {OPEN_GQA}};
 
 // ---- Sparse attention of M3: index heads pick blocks of tokens.
 
@@ -177,7 +135,7 @@ static const Part sparse_part = {
     RULES(sparse),
     INERT(sparse),
     TENSORS(sparse),
-    .attention = {GQA_SPEC, .index_heads = DIM_INDEX_HEADS, .index_dim = DIM_INDEX_DIM,
+    .attention = {OPEN_GQA, .index_heads = DIM_INDEX_HEADS, .index_dim = DIM_INDEX_DIM,
                   .index_top_k = DIM_INDEX_TOP_K, .index_elements = DIM_INDEX_DIM}};
 
 // ---- Experts.
@@ -198,28 +156,19 @@ static const FieldRow moe_fields[] = {
 static const DimRule moe_rules[] = {
     {DIM_SHARED_WIDTH, DIM_PRODUCT, DIM_SHARED_EXPERTS, DIM_EXPERT_WIDTH, DIM_NONE, 0},
 };
-static const DimCheck moe_checks[] = {{DIM_TOP_K, DIM_AT_MOST, DIM_EXPERTS}};
+static const DimCheck moe_checks[] = {OPEN_MOE_CHECK};
 static const InertKey moe_inert[] = {
     {"router_aux_loss_coef", NULL},  {"router_jitter_noise", NULL}, {"output_router_logits", NULL},
     {"routed_scaling_factor", NULL}, {"scoring_func", NULL},
 };
 
 #define EXPERT(which) "block_sparse_moe.experts.{E}." which ".weight"
-#define ROUTED_IN                                                                                  \
-    .component = COMPONENT_ROUTED, .shard = SHARD_EXPERT_COLUMN, .repeat = DIM_EXPERTS,            \
-    .dims = {DIM_EXPERT_WIDTH, DIM_HIDDEN}
 #define SHARED(which) "block_sparse_moe.shared_experts." which ".weight"
-#define SHARED_IN                                                                                  \
-    .component = COMPONENT_SHARED, .shard = SHARD_COLUMN, .dims = {DIM_SHARED_WIDTH, DIM_HIDDEN},  \
-    .when = DIM_SHARED_EXPERTS
+#define SHARED_IN     OPEN_SHARED_IN, .when = DIM_SHARED_EXPERTS
 #define EXPERT_ROWS                                                                                \
-    {.name = EXPERT("w1"), ROUTED_IN}, {.name = EXPERT("w3"), ROUTED_IN},                          \
-        {.name = EXPERT("w2"),                                                                     \
-         .component = COMPONENT_ROUTED,                                                            \
-         .shard = SHARD_EXPERT_ROW,                                                                \
-         .repeat = DIM_EXPERTS,                                                                    \
-         .dims = {DIM_HIDDEN, DIM_EXPERT_WIDTH}},                                                  \
-        {.name = SHARED("gate_proj"), SHARED_IN}, {.name = SHARED("up_proj"), SHARED_IN}, {        \
+    {.name = EXPERT("w1"), OPEN_EXPERT_IN}, {.name = EXPERT("w3"), OPEN_EXPERT_IN},                \
+        {.name = EXPERT("w2"), OPEN_EXPERT_OUT}, {.name = SHARED("gate_proj"), SHARED_IN},         \
+        {.name = SHARED("up_proj"), SHARED_IN}, {                                                  \
         .name = SHARED("down_proj"), .component = COMPONENT_SHARED, .shard = SHARD_ROW,            \
         .dims = {DIM_HIDDEN, DIM_SHARED_WIDTH}, .when = DIM_SHARED_EXPERTS                         \
     }
@@ -245,10 +194,7 @@ static const TensorRow m3_moe_tensors[] = {
     EXPERT_ROWS,
 };
 #define MOE_SPEC                                                                                   \
-    {                                                                                              \
-        .experts = DIM_EXPERTS, .top_k = DIM_TOP_K, .groups = DIM_ONE, .top_groups = DIM_ONE,      \
-        .width = DIM_EXPERT_WIDTH, .shared_width = DIM_SHARED_WIDTH                                \
-    }
+    { OPEN_MOE, .shared_width = DIM_SHARED_WIDTH }
 static const Part moe_part = {.scope = PART_MLP,
                               .name = "moe",
                               FIELDS(moe),

@@ -5,6 +5,7 @@
 // arXiv:2405.21060, for Mamba-2. Experts have two matrices (squared ReLU) and may work in a latent
 // space.
 #include "model/moe/family_rows.h"
+#include "model/moe/parts_open.h"
 
 #define PLAIN .store = STORE_PLAIN
 #define BLOCK_NORM                                                                                 \
@@ -134,26 +135,10 @@ static const DimCheck attention_checks[] = {{DIM_HEADS, DIM_MULTIPLE_OF, DIM_KV_
 static const InertKey attention_inert[] = {{"attention_bias", "false|null"}};
 static const TensorRow attention_tensors[] = {
     BLOCK_NORM,
-    {.name = "mixer.q_proj.weight",
-     ATTENTION,
-     .shard = SHARD_COLUMN,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_Q_WIDTH, DIM_HIDDEN}},
-    {.name = "mixer.k_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "mixer.v_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "mixer.o_proj.weight",
-     ATTENTION,
-     .shard = SHARD_ROW,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_HIDDEN, DIM_Q_WIDTH}},
+    {.name = "mixer.q_proj.weight", OPEN_QUERY, .dims = {DIM_Q_WIDTH, DIM_HIDDEN}},
+    {.name = "mixer.k_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "mixer.v_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "mixer.o_proj.weight", OPEN_OUT},
 };
 static const Part attention_part = {.scope = PART_ATTENTION,
                                     .name = "attention",
@@ -162,12 +147,7 @@ static const Part attention_part = {.scope = PART_ATTENTION,
                                     CHECKS(attention),
                                     INERT(attention),
                                     TENSORS(attention),
-                                    .attention = {.kind = ATTENTION_GQA,
-                                                  .heads = DIM_HEADS,
-                                                  .kv_heads = DIM_KV_HEADS,
-                                                  .head_dim = DIM_HEAD_DIM,
-                                                  .value_dim = DIM_HEAD_DIM,
-                                                  .kv_elements = DIM_KV_CACHE}};
+                                    .attention = {OPEN_GQA}};
 
 static const Part no_attention_part = {
     .scope = PART_ATTENTION, .name = "no attention", .attention = {.kind = ATTENTION_NONE}};
@@ -212,7 +192,7 @@ static const DimRule moe_rules[] = {
     {DIM_EXPERT_IN, DIM_FIRST, DIM_LATENT, DIM_HIDDEN, DIM_NONE, 0},
     {DIM_SHARED_WIDTH, DIM_PRODUCT, DIM_SHARED_EXPERTS, DIM_SHARED_WIDTH_2, DIM_NONE, 0},
 };
-static const DimCheck moe_checks[] = {{DIM_TOP_K, DIM_AT_MOST, DIM_EXPERTS}};
+static const DimCheck moe_checks[] = {OPEN_MOE_CHECK};
 static const InertKey moe_inert[] = {
     {"norm_topk_prob", NULL},
     {"routed_scaling_factor", NULL},
@@ -286,15 +266,14 @@ static const DimRule model_rules[] = {
     {DIM_TWO_HIDDEN, DIM_PRODUCT, DIM_HIDDEN, DIM_NONE, DIM_NONE, 2},
 };
 static const DimCheck model_checks[] = {{DIM_LAYERS, DIM_NOT_ZERO, DIM_NONE}};
-#define TABLE .shard = SHARD_VOCAB, PLAIN, .dims = {DIM_VOCAB, DIM_HIDDEN}
 static const TensorRow model_tensors[] = {
-    {.name = "backbone.embeddings.weight", .component = COMPONENT_EMBEDDING, TABLE},
+    {.name = "backbone.embeddings.weight", OPEN_TABLE(COMPONENT_EMBEDDING)},
     {.name = "backbone.norm_f.weight",
      .component = COMPONENT_NORM,
      .shard = SHARD_REPLICATED,
      PLAIN,
      .dims = {DIM_HIDDEN}},
-    {.name = "lm_head.weight", .component = COMPONENT_HEAD, TABLE, .unless = DIM_TIED},
+    {.name = "lm_head.weight", OPEN_TABLE(COMPONENT_HEAD), .unless = DIM_TIED},
 };
 static const Part model_part = {.scope = PART_MODEL,
                                 .name = "tables",

@@ -5,6 +5,7 @@
 // transformers; Yang, Kautz, Hatamizadeh, "Gated Delta Networks", arXiv:2412.06464. A_log and the
 // norm of linear attention are stored in F32 from Qwen3.5 on.
 #include "model/moe/family_rows.h"
+#include "model/moe/parts_open.h"
 
 // Shared experts with a gate of their own; their width is a field.
 static const FieldRow shared_fields[] = {
@@ -25,7 +26,7 @@ static const DimRule moe_rules[] = {
     {DIM_EXPERT_IN, DIM_FIRST, DIM_HIDDEN, DIM_HIDDEN, DIM_NONE, 0},
     {DIM_FUSED_WIDTH, DIM_PRODUCT, DIM_EXPERT_WIDTH, DIM_NONE, DIM_NONE, 2},
 };
-static const DimCheck moe_checks[] = {{DIM_TOP_K, DIM_AT_MOST, DIM_EXPERTS}};
+static const DimCheck moe_checks[] = {OPEN_MOE_CHECK};
 static const InertKey moe_inert[] = {
     {"norm_topk_prob", NULL},
     {"router_aux_loss_coef", NULL},
@@ -35,25 +36,11 @@ static const InertKey moe_inert[] = {
 #define GATE                                                                                       \
     .component = COMPONENT_ROUTER, .shard = SHARD_REPLICATED, .store = STORE_PLAIN,                \
     .dims = {DIM_EXPERTS, DIM_HIDDEN}
-#define ROUTED .component = COMPONENT_ROUTED
 #define SHARED .component = COMPONENT_SHARED, .when = DIM_SHARED_WIDTH_2
-#define HALVES .segments = {{DIM_EXPERT_WIDTH, DIM_NONE}, {DIM_EXPERT_WIDTH, DIM_NONE}}
 #define SEPARATE_EXPERTS                                                                           \
-    {.name = "mlp.experts.{E}.gate_proj.weight",                                                   \
-     ROUTED,                                                                                       \
-     .shard = SHARD_EXPERT_COLUMN,                                                                 \
-     .repeat = DIM_EXPERTS,                                                                        \
-     .dims = {DIM_EXPERT_WIDTH, DIM_HIDDEN},                                                       \
-     .when = DIM_SEPARATE},                                                                        \
-        {.name = "mlp.experts.{E}.up_proj.weight",                                                 \
-         ROUTED,                                                                                   \
-         .shard = SHARD_EXPERT_COLUMN,                                                             \
-         .repeat = DIM_EXPERTS,                                                                    \
-         .dims = {DIM_EXPERT_WIDTH, DIM_HIDDEN},                                                   \
-         .when = DIM_SEPARATE},                                                                    \
-    {                                                                                              \
-        .name = "mlp.experts.{E}.down_proj.weight", ROUTED, .shard = SHARD_EXPERT_ROW,             \
-        .repeat = DIM_EXPERTS, .dims = {DIM_HIDDEN, DIM_EXPERT_WIDTH}, .when = DIM_SEPARATE        \
+    {.name = "mlp.experts.{E}.gate_proj.weight", OPEN_EXPERT_IN, .when = DIM_SEPARATE},            \
+        {.name = "mlp.experts.{E}.up_proj.weight", OPEN_EXPERT_IN, .when = DIM_SEPARATE}, {        \
+        .name = "mlp.experts.{E}.down_proj.weight", OPEN_EXPERT_OUT, .when = DIM_SEPARATE          \
     }
 #define SHARED_EXPERT                                                                              \
     {.name = "mlp.shared_expert.gate_proj.weight",                                                 \
@@ -79,27 +66,13 @@ static const InertKey moe_inert[] = {
 static const TensorRow moe_tensors[] = {
     {.name = "mlp.gate.weight", GATE},
     SEPARATE_EXPERTS,
-    {.name = "mlp.experts.gate_up_proj",
-     ROUTED,
-     .shard = SHARD_EXPERT_COLUMN,
-     .fused = true,
-     .dims = {DIM_EXPERTS, DIM_FUSED_WIDTH, DIM_HIDDEN},
-     HALVES,
-     .unless = DIM_SEPARATE},
-    {.name = "mlp.experts.down_proj",
-     ROUTED,
-     .shard = SHARD_EXPERT_ROW,
-     .fused = true,
-     .dims = {DIM_EXPERTS, DIM_HIDDEN, DIM_EXPERT_WIDTH},
-     .unless = DIM_SEPARATE},
+    {.name = "mlp.experts.gate_up_proj", OPEN_FUSED_IN, .unless = DIM_SEPARATE},
+    {.name = "mlp.experts.down_proj", OPEN_FUSED_OUT, .unless = DIM_SEPARATE},
     SHARED_EXPERT,
 };
 
 #define MOE_SPEC                                                                                   \
-    {                                                                                              \
-        .experts = DIM_EXPERTS, .top_k = DIM_TOP_K, .groups = DIM_ONE, .top_groups = DIM_ONE,      \
-        .width = DIM_EXPERT_WIDTH, .shared_width = DIM_SHARED_WIDTH_2                              \
-    }
+    { OPEN_MOE, .shared_width = DIM_SHARED_WIDTH_2 }
 
 static const Part shared_part = {.scope = PART_MODEL, .name = "shared expert", FIELDS(shared)};
 static const Part moe_part = {.scope = PART_MLP,
@@ -115,21 +88,8 @@ static const Part moe_part = {.scope = PART_MLP,
 static const TensorRow vl_moe_tensors[] = {
     {.name = "mlp.gate.weight", GATE},
     SEPARATE_EXPERTS,
-    {.name = "mlp.experts.gate_up_proj",
-     ROUTED,
-     .shard = SHARD_EXPERT_COLUMN,
-     .fused = true,
-     .inputs_first = true,
-     .dims = {DIM_EXPERTS, DIM_HIDDEN, DIM_FUSED_WIDTH},
-     HALVES,
-     .unless = DIM_SEPARATE},
-    {.name = "mlp.experts.down_proj",
-     ROUTED,
-     .shard = SHARD_EXPERT_ROW,
-     .fused = true,
-     .inputs_first = true,
-     .dims = {DIM_EXPERTS, DIM_EXPERT_WIDTH, DIM_HIDDEN},
-     .unless = DIM_SEPARATE},
+    {.name = "mlp.experts.gate_up_proj", OPEN_TURNED_IN, .unless = DIM_SEPARATE},
+    {.name = "mlp.experts.down_proj", OPEN_TURNED_OUT, .unless = DIM_SEPARATE},
 };
 
 static const Part vl_moe_part = {.scope = PART_MLP,
@@ -139,11 +99,7 @@ static const Part vl_moe_part = {.scope = PART_MLP,
                                  CHECKS(moe),
                                  INERT(moe),
                                  TENSORS(vl_moe),
-                                 .mlp = {.experts = DIM_EXPERTS,
-                                         .top_k = DIM_TOP_K,
-                                         .groups = DIM_ONE,
-                                         .top_groups = DIM_ONE,
-                                         .width = DIM_EXPERT_WIDTH}};
+                                 .mlp = {OPEN_MOE}};
 
 // ---- Attention with an output gate, fused into the query projection head by head.
 
@@ -176,21 +132,9 @@ static const TensorRow gated_tensors[] = {
      .shard = SHARD_COLUMN,
      .unit = DIM_QK_DIM, // a head's queries and its gate
      .dims = {DIM_Q_GATED, DIM_HIDDEN}},
-    {.name = "self_attn.k_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.v_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.o_proj.weight",
-     ATTENTION,
-     .shard = SHARD_ROW,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_HIDDEN, DIM_Q_WIDTH}},
+    {.name = "self_attn.k_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.v_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.o_proj.weight", OPEN_OUT},
     {.name = "self_attn.q_norm.weight", HEAD_NORM},
     {.name = "self_attn.k_norm.weight", HEAD_NORM},
 };
@@ -202,13 +146,7 @@ static const Part gated_part = {.scope = PART_ATTENTION,
                                 CHECKS(gated),
                                 INERT(gated),
                                 TENSORS(gated),
-                                .attention = {.kind = ATTENTION_GQA,
-                                              .heads = DIM_HEADS,
-                                              .kv_heads = DIM_KV_HEADS,
-                                              .head_dim = DIM_HEAD_DIM,
-                                              .value_dim = DIM_HEAD_DIM,
-                                              .output_gate = DIM_ONE,
-                                              .kv_elements = DIM_KV_CACHE}};
+                                .attention = {OPEN_GQA, .output_gate = DIM_ONE}};
 
 // ---- Gated delta network. State per sequence and layer: a matrix per value head in F32 and the
 // last (kernel - 1) inputs of the convolution in BF16.
@@ -339,16 +277,14 @@ static const Part next_part = {.scope = PART_ATTENTION,
 
 // ---- Tables under other names, draft layers, the vision tower.
 
-#define TABLE .shard = SHARD_VOCAB, .store = STORE_PLAIN, .dims = {DIM_VOCAB, DIM_HIDDEN}
-
 static const TensorRow wrapped_tensors[] = {
-    {.name = "model.language_model.embed_tokens.weight", .component = COMPONENT_EMBEDDING, TABLE},
+    {.name = "model.language_model.embed_tokens.weight", OPEN_TABLE(COMPONENT_EMBEDDING)},
     {.name = "model.language_model.norm.weight",
      .component = COMPONENT_NORM,
      .shard = SHARD_REPLICATED,
      .store = STORE_PLAIN,
      .dims = {DIM_HIDDEN}},
-    {.name = "lm_head.weight", .component = COMPONENT_HEAD, TABLE, .unless = DIM_TIED},
+    {.name = "lm_head.weight", OPEN_TABLE(COMPONENT_HEAD), .unless = DIM_TIED},
 };
 static const Part wrapped_part = {.scope = PART_MODEL, .name = "tables", TENSORS(wrapped)};
 

@@ -4,6 +4,7 @@
 // Invariant: rows only; no code. Sources: the configs and modelling code of stepfun-ai/step3,
 // Step-3.5-Flash and Step-3.7-Flash, XiaomiMiMo/MiMo-V2-Flash, meituan-longcat/LongCat-Flash-Chat.
 #include "model/moe/family_rows.h"
+#include "model/moe/parts_open.h"
 
 #define ATTENTION .component = COMPONENT_ATTENTION
 #define WHOLE     ATTENTION, .shard = SHARD_REPLICATED
@@ -34,26 +35,10 @@ static const InertKey mfa_inert[] = {
 static const TensorRow mfa_tensors[] = {
     {.name = "self_attn.q_proj.weight", WHOLE, .dims = {DIM_SHARE_Q, DIM_HIDDEN}},
     {.name = "self_attn.inter_norm.weight", WHOLE, PLAIN, .dims = {DIM_SHARE_Q}},
-    {.name = "self_attn.wq.weight",
-     ATTENTION,
-     .shard = SHARD_COLUMN,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_Q_WIDTH, DIM_SHARE_Q}},
-    {.name = "self_attn.k_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.v_proj.weight",
-     ATTENTION,
-     .shard = SHARD_KV,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
-    {.name = "self_attn.o_proj.weight",
-     ATTENTION,
-     .shard = SHARD_ROW,
-     .unit = DIM_HEAD_DIM,
-     .dims = {DIM_HIDDEN, DIM_Q_WIDTH}},
+    {.name = "self_attn.wq.weight", OPEN_QUERY, .dims = {DIM_Q_WIDTH, DIM_SHARE_Q}},
+    {.name = "self_attn.k_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.v_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},
+    {.name = "self_attn.o_proj.weight", OPEN_OUT},
 };
 static const Part mfa_part = {.scope = PART_ATTENTION,
                               .name = "mfa",
@@ -61,13 +46,7 @@ static const Part mfa_part = {.scope = PART_ATTENTION,
                               RULES(mfa),
                               INERT(mfa),
                               TENSORS(mfa),
-                              .attention = {.kind = ATTENTION_GQA,
-                                            .heads = DIM_HEADS,
-                                            .kv_heads = DIM_KV_HEADS,
-                                            .head_dim = DIM_HEAD_DIM,
-                                            .value_dim = DIM_HEAD_DIM,
-                                            .q_lora = DIM_SHARE_Q,
-                                            .kv_elements = DIM_KV_CACHE}};
+                              .attention = {OPEN_GQA, .q_lora = DIM_SHARE_Q}};
 
 // ---- Experts of Step: stacked in one tensor for each of the three matrices.
 
@@ -81,7 +60,7 @@ static const FieldRow moe_fields[] = {
      .need = FIELD_OPTIONAL,
      .kind = FIELD_FLAG},
 };
-static const DimCheck moe_checks[] = {{DIM_TOP_K, DIM_AT_MOST, DIM_EXPERTS}};
+static const DimCheck moe_checks[] = {OPEN_MOE_CHECK};
 static const InertKey moe_inert[] = {
     {"use_moe", "true"},
     {"moe_layer_offset", NULL}, // beside moe_layers_enum
@@ -139,12 +118,7 @@ static const Part moe_part = {.scope = PART_MLP,
                               CHECKS(moe),
                               INERT(moe),
                               TENSORS(moe),
-                              .mlp = {.experts = DIM_EXPERTS,
-                                      .top_k = DIM_TOP_K,
-                                      .groups = DIM_ONE,
-                                      .top_groups = DIM_ONE,
-                                      .width = DIM_EXPERT_WIDTH,
-                                      .shared_width = DIM_SHARED_WIDTH_2}};
+                              .mlp = {OPEN_MOE, .shared_width = DIM_SHARED_WIDTH_2}};
 
 // ---- Full and sliding layers of Step-3.5 and 3.7, with norms and a gate for each head. Sliding
 // layers have 96 heads in both releases; shortened configs leave the field out.
@@ -162,21 +136,9 @@ static const DimRule step_rules[] = {
     {DIM_SWA_Q_WIDTH, DIM_PRODUCT, DIM_SWA_HEADS, DIM_HEAD_DIM, DIM_NONE, 0},
 };
 #define STEP_ATTENTION(heads, width)                                                               \
-    {.name = "self_attn.q_proj.weight",                                                            \
-     ATTENTION,                                                                                    \
-     .shard = SHARD_COLUMN,                                                                        \
-     .unit = DIM_HEAD_DIM,                                                                         \
-     .dims = {width, DIM_HIDDEN}},                                                                 \
-        {.name = "self_attn.k_proj.weight",                                                        \
-         ATTENTION,                                                                                \
-         .shard = SHARD_KV,                                                                        \
-         .unit = DIM_HEAD_DIM,                                                                     \
-         .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},                                                      \
-        {.name = "self_attn.v_proj.weight",                                                        \
-         ATTENTION,                                                                                \
-         .shard = SHARD_KV,                                                                        \
-         .unit = DIM_HEAD_DIM,                                                                     \
-         .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},                                                      \
+    {.name = "self_attn.q_proj.weight", OPEN_QUERY, .dims = {width, DIM_HIDDEN}},                  \
+        {.name = "self_attn.k_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},        \
+        {.name = "self_attn.v_proj.weight", OPEN_KEYS, .dims = {DIM_KV_WIDTH, DIM_HIDDEN}},        \
         {.name = "self_attn.o_proj.weight",                                                        \
          ATTENTION,                                                                                \
          .shard = SHARD_ROW,                                                                       \
@@ -194,13 +156,7 @@ static const TensorRow sliding_tensors[] = {STEP_ATTENTION(DIM_SWA_HEADS, DIM_SW
 static const Part full_part = {.scope = PART_ATTENTION,
                                .name = "full attention",
                                TENSORS(full),
-                               .attention = {.kind = ATTENTION_GQA,
-                                             .heads = DIM_HEADS,
-                                             .kv_heads = DIM_KV_HEADS,
-                                             .head_dim = DIM_HEAD_DIM,
-                                             .value_dim = DIM_HEAD_DIM,
-                                             .output_gate = DIM_ONE,
-                                             .kv_elements = DIM_KV_CACHE}};
+                               .attention = {OPEN_GQA, .output_gate = DIM_ONE}};
 static const Part sliding_part = {.scope = PART_ATTENTION,
                                   .name = "sliding attention",
                                   FIELDS(step),
@@ -417,9 +373,6 @@ static const Part cat_attention_part = {.scope = PART_ATTENTION,
             DIM_DENSE_WIDTH                                                                        \
         }                                                                                          \
     }
-#define CAT_IN                                                                                     \
-    .component = COMPONENT_ROUTED, .shard = SHARD_EXPERT_COLUMN, .repeat = DIM_EXPERTS,            \
-    .dims = {DIM_EXPERT_WIDTH, DIM_HIDDEN}
 static const TensorRow cat_tensors[] = {
     {.name = "mlp.router.classifier.weight",
      .component = COMPONENT_ROUTER,
@@ -431,30 +384,21 @@ static const TensorRow cat_tensors[] = {
      .shard = SHARD_REPLICATED,
      .store = STORE_F32,
      .dims = {DIM_ROUTER_ROWS}},
-    {.name = "mlp.experts.{E}.gate_proj.weight", CAT_IN},
-    {.name = "mlp.experts.{E}.up_proj.weight", CAT_IN},
-    {.name = "mlp.experts.{E}.down_proj.weight",
-     .component = COMPONENT_ROUTED,
-     .shard = SHARD_EXPERT_ROW,
-     .repeat = DIM_EXPERTS,
-     .dims = {DIM_HIDDEN, DIM_EXPERT_WIDTH}},
+    {.name = "mlp.experts.{E}.gate_proj.weight", OPEN_EXPERT_IN},
+    {.name = "mlp.experts.{E}.up_proj.weight", OPEN_EXPERT_IN},
+    {.name = "mlp.experts.{E}.down_proj.weight", OPEN_EXPERT_OUT},
     SIDE("mlps.0."),
     SIDE("mlps.1."),
 };
-static const Part cat_part = {.scope = PART_MLP,
-                              .name = "experts beside two dense blocks",
-                              FIELDS(cat),
-                              RULES(cat),
-                              CHECKS(cat),
-                              INERT(cat),
-                              TENSORS(cat),
-                              .mlp = {.experts = DIM_EXPERTS,
-                                      .top_k = DIM_TOP_K,
-                                      .groups = DIM_ONE,
-                                      .top_groups = DIM_ONE,
-                                      .zero_experts = DIM_ZERO_EXPERTS,
-                                      .width = DIM_EXPERT_WIDTH,
-                                      .shared_width = DIM_SHARED_WIDTH}};
+static const Part cat_part = {
+    .scope = PART_MLP,
+    .name = "experts beside two dense blocks",
+    FIELDS(cat),
+    RULES(cat),
+    CHECKS(cat),
+    INERT(cat),
+    TENSORS(cat),
+    .mlp = {OPEN_MOE, .zero_experts = DIM_ZERO_EXPERTS, .shared_width = DIM_SHARED_WIDTH}};
 
 // Its draft layer: one latent attention, one dense block, and a copy of the embedding.
 static const TensorRow cat_draft_tensors[] = {
