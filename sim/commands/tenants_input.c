@@ -5,12 +5,11 @@
 #include "sim/commands/tenants_input.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/base/file.h"
 #include "sim/commands/degrade.h"
-#include "sim/commands/saved.h"
+#include "sim/commands/plan_inputs.h"
 #include "sim/search/space.h"
 #include "sim/search/space_fit.h"
 
@@ -56,39 +55,12 @@ static bool load_machine(TenantsInputs *in, const CliArgs *args, Err *err) {
 
 // ---- One plan
 
-// Beside the plan, or, for plans written by hand, found like any file.
-static bool find_input(TenantsInputs *in, const char *plan_path, const char *name, const char **out,
-                       Err *err) {
-    const char *beside = file_beside(plan_path, name, &in->arena);
-    FILE *there = fopen(beside, "r");
-    if (there == NULL) return file_find(name, &in->arena, out, err);
-    fclose(there);
-    *out = beside;
-    return true;
-}
-
-static bool check_digest(const char *path, Digest found, Digest wanted, Err *err) {
-    char is[17], was[17];
-    return found == wanted || err_set(err, "%s: digest %s is not the %s that the plan was made for",
-                                      path, hash_format(found, is), hash_format(wanted, was));
-}
-
 static bool load_model(TenantsInputs *in, const char *plan_path, TenantFiles *files,
                        uint64_t *sequences, Err *err) {
-    ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
-    const char *path, *assume = "";
-    uint32_t count = 0;
-    if (*files->file.model == '\0')
-        return err_set(err, "%s: missing \"model\": the plan does not say what it was made for",
-                       plan_path);
-    if (*files->file.result != '\0' &&
-        !saved_read_result(files->file.result, &in->arena, &assume, sequences, err))
-        return err_prefix(err, "%s", plan_path);
-    if (*assume != '\0' && !arch_split_assumptions(assume, &in->arena, assumptions, &count, err))
-        return false;
-    return find_input(in, plan_path, files->file.model, &path, err) &&
-           arch_load(path, assumptions, count, &files->arch, err) &&
-           check_digest(path, files->arch.digest, files->file.model_digest, err);
+    const char *path;
+    return plan_inputs_find(plan_path, "model", files->file.model, &in->arena, &path, err) &&
+           plan_inputs_model(plan_path, &files->file, path, &in->arena, &files->arch, sequences,
+                             err);
 }
 
 static bool load_scenario(TenantsInputs *in, const CliArgs *args, const char *plan_path,
@@ -97,31 +69,13 @@ static bool load_scenario(TenantsInputs *in, const CliArgs *args, const char *pl
     files->default_scenario = *files->file.scenario == '\0';
     if (files->default_scenario)
         path = given == NULL ? DEFAULT_SCENARIO : given;
-    else if (!find_input(in, plan_path, files->file.scenario, &path, err))
+    else if (!file_find_beside(plan_path, files->file.scenario, &in->arena, &path, err))
         return false;
     files->scenario_name = path;
     return scenario_load(path, &files->scenario, err) &&
            (files->default_scenario ||
-            check_digest(path, files->scenario.digest, files->file.scenario_digest, err)) &&
+            plan_inputs_check(path, files->scenario.digest, files->file.scenario_digest, err)) &&
            scenario_check(&files->scenario, files->arch.max_context, err);
-}
-
-static bool load_load(TenantsInputs *in, const char *plan_path, TenantFiles *files, Err *err) {
-    const char *path;
-    files->load = load_uniform();
-    if (*files->file.load == '\0') return true;
-    uint32_t layers = 0, experts = 0;
-    for (uint32_t i = 0; i < files->arch.kind_count; i++) {
-        uint32_t of_kind = files->arch.mlps[files->arch.kinds[i].mlp].experts;
-        if (of_kind == 0) continue;
-        layers += files->arch.kinds[i].count;
-        experts = of_kind;
-    }
-    if (!find_input(in, plan_path, files->file.load, &path, err) ||
-        !load_read(path, &files->load, err) ||
-        !check_digest(path, files->load.digest, files->file.load_digest, err))
-        return false;
-    return load_check(&files->load, layers, experts, err) || err_prefix(err, "%s", path);
 }
 
 // Constants of the plan are those of all, unless --calibration says which are: its file, read for
@@ -133,7 +87,7 @@ static bool check_calibration(TenantsInputs *in, const CliArgs *args, const char
     if (cli_text(args, "calibration") != NULL || *file->calibration == '\0' ||
         file->calibration_digest == in->calib.digest)
         return true;
-    if (!find_input(in, plan_path, file->calibration, &path, err) ||
+    if (!file_find_beside(plan_path, file->calibration, &in->arena, &path, err) ||
         !calib_load(path, generation == NULL ? "" : generation, &own, err))
         return false;
     bool is_same = own.digest == in->calib.digest;
@@ -181,7 +135,8 @@ static bool load_tenant(TenantsInputs *in, const CliArgs *args, uint32_t i, Err 
         !load_model(in, path, files, &sequences, err))
         return false;
     if (!plan_legal(&files->file.plan, &files->arch, err)) return err_prefix(err, "%s", path);
-    if (!load_scenario(in, args, path, files, err) || !load_load(in, path, files, err) ||
+    if (!load_scenario(in, args, path, files, err) ||
+        !plan_inputs_load(path, &files->file, &files->arch, &in->arena, &files->load, err) ||
         !check_calibration(in, args, path, &files->file, err))
         return false;
     if (sequences == 0)
