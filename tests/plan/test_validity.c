@@ -2,7 +2,7 @@
 // each asked with a plan, a config and an engine of a stated version, never by its name.
 //
 // Configs are written here, of the shape that the case names (figures of the models' config.json);
-// where the shared folder has the very config, it is read from there.
+// where the very config is shipped, it is read.
 #include "tests/check.h"
 
 #include "model/plan/engine.h"
@@ -169,7 +169,7 @@ static void test_validity_coder_480b_tp8(void **state) {
 // VA-M2-TP8. 1536 / 8 = 192 = 1.5 blocks; TP4 384 = 3.
 static void test_validity_minimax_m2_tp8(void **state) {
     (void)state;
-    const char *path = check_shared("models/MiniMaxAI--MiniMax-M2.5.json");
+    const char *path = "scenarios/models/minimax-m2.5.json";
     Case c;
     open_case(&c, "vllm", "0.12.0");
     read_path(&c, path);
@@ -248,7 +248,7 @@ static void test_validity_heads_by_12(void **state) {
 // VA-Q35-513. 512 experts and the shared one fused to them: 513 = 64 x 8 + 1. Apart they divide.
 static void test_validity_fused_shared_expert(void **state) {
     (void)state;
-    const char *path = check_shared("models/Qwen--Qwen3.5-397B-A17B.json");
+    const char *path = "scenarios/models/qwen3.5-397b-a17b.json";
     static const char *const engines[][2] = {{"vllm", "0.16.0"}, {"sglang", "0.5.12.post1"}};
     for (size_t i = 0; i < 2; i++) {
         Case c;
@@ -332,7 +332,7 @@ static void test_validity_dcp_rules(void **state) {
 // VA-V32-dcp. Sparse attention: the backend on H200 returns no LSE.
 static void test_validity_dcp_sparse(void **state) {
     (void)state;
-    const char *path = check_shared("models/deepseek-ai--DeepSeek-V3.2.json");
+    const char *path = "scenarios/models/deepseek-v3.2.json";
     static const char *const versions[] = {"0.11.0", "0.26.0"};
     for (size_t i = 0; i < 2; i++) {
         Case c;
@@ -351,7 +351,7 @@ static void test_validity_dcp_sparse(void **state) {
 // VA-V32-backends.
 static void test_validity_sparse_backends(void **state) {
     (void)state;
-    const char *path = check_shared("models/deepseek-ai--DeepSeek-V3.2.json");
+    const char *path = "scenarios/models/deepseek-v3.2.json";
     static const char *const refused[] = {"CUTLASS_MLA", "FLASHMLA", "TRITON_MLA"};
     Case c;
     open_case(&c, "vllm", "0.11.0");
@@ -480,7 +480,7 @@ static void test_validity_pp_support_by_model(void **state) {
 // VA-conc-tp. 2 x 6 = 12 does not divide by 8; 2 x 4 = 8 and 2 x 8 = 16 do.
 static void test_validity_graph_batch_by_tp(void **state) {
     (void)state;
-    const char *path = check_shared("models/deepseek-ai--DeepSeek-V4-Flash.json");
+    const char *path = "scenarios/models/deepseek-v4-flash.json";
     Case c;
     open_case(&c, "vllm", "0.24.0");
     read_path(&c, path);
