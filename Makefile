@@ -78,7 +78,7 @@ binaries = $(patsubst %.c,$(BUILD)/%,$1)
 
 MODEL := $(call sources,model)
 SIM   := $(call sources,sim)
-EXEC  := $(call sources,exec)
+EXEC  := $(filter-out exec/mpi/mpirun_real.c,$(call sources,exec))
 TESTS := $(filter-out tests/fuzz/% tests/bench/%,$(call sources,tests))
 FUZZ  := $(filter tests/fuzz/fuzz_%,$(call sources,tests/fuzz))
 BENCH := $(call sources,tests/bench)
@@ -87,6 +87,8 @@ TEST_PROGRAMS := $(foreach source,$(TESTS),$(if $(filter test_%,$(notdir $(sourc
 TEST_HELPERS  := $(filter-out $(TEST_PROGRAMS),$(TESTS))
 
 PROGRAMS := $(if $(filter sim/main.c,$(SIM)),moesim) $(if $(filter exec/main.c,$(EXEC)),moesim-run)
+# where there is an MPI to build it with, and not under the thread sanitizer, which knows none
+PROGRAMS += $(if $(filter tsan fuzz,$(VARIANT)),,$(if $(shell command -v mpicc),moesim-run-mpi))
 ARCHIVES := $(addprefix $(BUILD)/lib,sim.a exec.a model.a)
 
 # ---- One variant: objects, archives, programs.
@@ -119,6 +121,19 @@ $(BUILD)/moesim-run: $(BUILD)/exec/main.o $(BUILD)/libexec.a $(BUILD)/libmodel.a
 $(BUILD)/moesim $(BUILD)/moesim-run:
 	$(LINK) $^ $(LIBS) -o $@
 
+# moesim-run with the other half of the module mpirun; headers of MPI are not ours to warn about
+MPI_COMPILE = $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile))
+$(BUILD)/exec/mpi/mpirun_real.o: exec/mpi/mpirun_real.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(COMPILE) $(MPI_COMPILE) -MMD -MP -c $< -o $@
+$(BUILD)/moesim-run-mpi: $(BUILD)/exec/main.o $(BUILD)/exec/mpi/mpirun_real.o $(BUILD)/libexec.a $(BUILD)/libmodel.a
+	$(LINK) $^ $(LIBS) $(shell mpicc --showme:link) -o $@
+
+# sim/calibrate alone knows GSL
+$(BUILD)/moesim $(filter $(BUILD)/tests/sim/%,$(call binaries,$(TEST_PROGRAMS))): LIBS += -lgsl -lgslcblas
+# kernels of exec stand on a library that the model and the simulator do not know
+$(BUILD)/moesim-run $(BUILD)/moesim-run-mpi $(filter $(BUILD)/tests/exec/% $(BUILD)/tests/bench/%,$(call binaries,$(TEST_PROGRAMS) $(BENCH))): \
+    LIBS += -lopenblas
 $(call binaries,$(TEST_PROGRAMS) $(BENCH)): %: %.o $(BUILD)/libtests.a $(ARCHIVES)
 	$(LINK) $^ -lcmocka $(LIBS) -o $@
 
@@ -134,7 +149,7 @@ $(BUILD)/data:
 	@ln -sfn "$(CURDIR)" $(OUT)/share/moesim
 	@ln -sfn "$(CURDIR)" $(BUILD)/tests/share/moesim
 
--include $(patsubst %.c,$(BUILD)/%.d,$(MODEL) $(SIM) $(EXEC) $(TESTS) $(BENCH) $(call sources,tests/fuzz))
+-include $(patsubst %.c,$(BUILD)/%.d,$(MODEL) $(SIM) $(EXEC) exec/mpi/mpirun_real.c $(TESTS) $(BENCH) $(call sources,tests/fuzz))
 
 # ---- Goals.
 
@@ -195,4 +210,4 @@ install: all
 	@tests/tools/install_files "$(DESTDIR)$(PREFIX)"
 
 clean:
-	rm -rf $(OUT) moesim moesim-run
+	rm -rf $(OUT) moesim moesim-run moesim-run-mpi

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "exec/backends.h"
 #include "exec/run.h"
 
 static const CliOption run_options[] = {
@@ -13,21 +14,44 @@ static const CliOption run_options[] = {
     {"kv-tokens", 0, CLI_COUNT, "N", "1", "cached tokens that attention reads, over all sequences"},
     {"qk-pairs", 0, CLI_COUNT, "N", "1", "pairs of a new token and a token that it attends to"},
     {"load", 0, CLI_TEXT, "FILE", NULL, "tokens by expert; every expert gets the same without it"},
+    {"backend", 0, CLI_CHOICE, BACKENDS_CHOICES, "host", "what the ranks are, and how bytes move"},
+    {"compute", 0, CLI_TEXT, "UNIT", "skip",
+     "what runs where the schedule computes: skip, timed:FILE of a predicted timeline, or model"},
+    {"model", 0, CLI_TEXT, "MODEL", NULL, "model: the config.json whose seeded weights compute"},
+    {"plan", 0, CLI_TEXT, "FILE", NULL, "model: the plan that the schedule is of"},
+    {"assume", 0, CLI_TEXT, "FIELD=VALUE,...", NULL,
+     "model: take these values for fields of its config"},
+    {"routing", 0, CLI_CHOICE, "free|forced", "free",
+     "model: experts are chosen by the router, or so that each gets what the load gives it"},
+    {"logits", 0, CLI_TEXT, "FILE", NULL, "model: write the logits behind every pass, as CSV"},
+    {"write-load", 0, CLI_TEXT, "FILE", NULL,
+     "model: write which experts the tokens went to, for \"moesim simulate --load\""},
     {"timeline", 0, CLI_TEXT, "FILE", NULL,
      "write the time of every operation on every rank, for \"moesim compare\""},
+    {"iterations", 0, CLI_COUNT, "N", "1", "runs of the schedule; FILE becomes FILE-001, ..."},
+    {"warm-up", 0, CLI_COUNT, "N", "0", "runs before them, of which no timeline is written"},
+    {"timeout", 0, CLI_TIME, "TIME", "30 s", "how long a rank waits for a silent one"},
+    {"hosts", 0, CLI_TEXT, "LIST", NULL,
+     "net: NAME:RANKS of each host, by commas; all ranks on this host without it"},
+    {"interface", 0, CLI_TEXT, "NAME", NULL,
+     "net: the network interface of every host; without it, names of hosts are addresses"},
+    {"agent", 0, CLI_TEXT, "COMMAND", NULL,
+     "net: starts a program on a host, given its name and the program's words, as ssh does"},
+    {"join", 0, CLI_FLAG, NULL, NULL, "net: what an agent is given, to be one host of a run"},
     {"seed", 0, CLI_COUNT, "N", "1", "of the bytes that fill every buffer before the run"},
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
     {0}};
 
 static const CliCommand commands[] = {
     {.name = "run",
-     .summary = "run the data movement of a schedule on the host",
+     .summary = "run a schedule on real bytes",
      .operands = "SCHEDULE",
      .details =
          "Checks the schedule, fills every buffer of every rank with seeded bytes, runs all "
-         "copies, sends, receives and collectives on them in one thread, and prints a digest "
-         "of each buffer and the bytes moved. Operations that compute are skipped, and "
-         "listed.",
+         "copies, sends, receives and collectives on them, and prints a digest of each buffer and "
+         "the bytes moved. Each stream of each rank is a thread. Operations that compute are "
+         "skipped and listed, or stood in by a sleep as long as a timeline predicts; both are "
+         "marked in the timeline that is written.",
      .options = run_options,
      .min_operands = 1,
      .max_operands = 1},

@@ -1,21 +1,24 @@
-// The command run: reads a schedule, fills every buffer with seeded bytes, runs it on the host back
-// end and prints a digest of each buffer, the bytes moved by class of operation and what was
-// skipped.
+// The command run: reads a schedule, fills every buffer with seeded bytes, runs it on a back end
+// and prints a digest of each buffer, the bytes moved by class of operation and what was skipped.
 //
-// Invariant: what is printed depends on the schedule, the shape, the load and the seed alone.
+// Invariant: what is printed depends on the schedule, the shape, the load and the seed alone, and
+// on the names of back end and compute unit; so it is the same on every back end. Every run starts
+// from the same bytes.
 #include "exec/run.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "exec/host/host.h"
+#include "exec/backends.h"
 #include "exec/measure.h"
 #include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/rng.h"
 #include "model/base/table.h"
 
-#define RESULT_VERSION 1
+#define RESULT_VERSION      1
+#define RUN_ITERATIONS_MAX  10000
+#define RUN_TIME_OUT_MAX_PS (3600 * PS_PER_SECOND)
 
 // What a run was given and gave.
 typedef struct Run {
@@ -23,9 +26,26 @@ typedef struct Run {
     StepShape shape;
     Load load;
     uint64_t seed;
-    HostResult result;
-    Measure measure;
+    uint32_t warm_ups, iterations;
+    Job job;
+    const BackEndKind *back_end;
+    const ComputeKind *unit_kind;
+    ComputeUnit unit;
+    BackEndAnswer answer;
 } Run;
+
+static bool is_skipped(const Run *run, OpId id) {
+    return run->answer.result.works[id] == TIMELINE_FILE_SKIPPED;
+}
+
+static bool moves(OpKind kind) {
+    return kind == OP_COPY || schedule_op_is_comm(kind);
+}
+
+// Of one run: all are alike.
+static uint64_t once(const Run *run, uint64_t sum) {
+    return sum / (run->warm_ups + run->iterations);
+}
 
 static bool is_float(NumFmt format) {
     return format == NUMFMT_F32 || format == NUMFMT_BF16;
@@ -55,17 +75,18 @@ static uint64_t class_instances(const Run *run, uint32_t op_class) {
     uint64_t count = 0;
     for (OpId id = 0; id < run->schedule.op_count; id++) {
         const Op *op = &run->schedule.ops[id];
-        if (op->op_class == op_class && host_moves(op->kind)) count += run->result.instances[id];
+        if (op->op_class == op_class && moves(op->kind)) count += run->answer.result.instances[id];
     }
-    return count;
+    return once(run, count);
 }
 
 // ---- For people
 
 static void print_inputs(const Run *run, Text *out) {
     char schedule[17], load[17];
-    text_addf(out, "schedule %s (digest %s) on %u ranks of the host back end\n", run->schedule.name,
-              hash_format(run->schedule.digest, schedule), run->schedule.rank_count);
+    text_addf(out, "schedule %s (digest %s) on %u ranks of the %s back end\n", run->schedule.name,
+              hash_format(run->schedule.digest, schedule), run->schedule.rank_count,
+              run->back_end->name);
     text_addf(out,
               "shape %" PRIu64 " tokens, %" PRIu64 " sequences, %" PRIu64 " kv tokens, %" PRIu64
               " qk pairs; load digest %s; seed %" PRIu64 "\n\n",
@@ -86,8 +107,9 @@ static void print_buffers(const Run *run, Text *out) {
         table_cell(&table, buffer->name);
         table_cell(&table, run->schedule.roles[buffer->role].name);
         table_cellf(&table, "%u", schedule_role_size(&run->schedule, buffer->role));
-        table_cellf(&table, "%" PRIu64, run->result.size_B[id]);
-        table_cell(&table, hash_format(host_digest(&run->result, &run->schedule, id), digest));
+        table_cellf(&table, "%" PRIu64, run->answer.result.size_B[id]);
+        table_cell(&table,
+                   hash_format(interp_digest(&run->answer.result, &run->schedule, id), digest));
     }
     table_print(&table, out);
     table_free(&table);
@@ -103,8 +125,8 @@ static void print_classes(const Run *run, Text *out) {
         if (class_instances(run, i) == 0) continue;
         table_cell(&table, schedule_class_names[i]);
         table_cellf(&table, "%" PRIu64, class_instances(run, i));
-        table_cellf(&table, "%" PRIu64, run->result.linked_B[i]);
-        table_cellf(&table, "%" PRIu64, run->result.local_B[i]);
+        table_cellf(&table, "%" PRIu64, once(run, run->answer.result.linked_B[i]));
+        table_cellf(&table, "%" PRIu64, once(run, run->answer.result.local_B[i]));
     }
     table_print(&table, out);
     table_free(&table);
@@ -119,11 +141,11 @@ static void print_skipped(const Run *run, Text *out) {
     bool any = false;
     for (OpId id = 0; id < run->schedule.op_count; id++) {
         const Op *op = &run->schedule.ops[id];
-        if (host_moves(op->kind)) continue;
+        if (!is_skipped(run, id)) continue;
         table_cell(&table, op->name);
         table_cell(&table, schedule_op_names[op->kind]);
         table_cell(&table, run->schedule.roles[schedule_op_role(&run->schedule, id)].name);
-        table_cellf(&table, "%" PRIu64, run->result.instances[id]);
+        table_cellf(&table, "%" PRIu64, once(run, run->answer.result.instances[id]));
         any = true;
     }
     if (any) text_add_char(out, '\n');
@@ -142,7 +164,7 @@ static void print_table(const Run *run, Text *out) {
 // ---- For programs
 
 static void write_inputs(const Run *run, JsonWriter *writer) {
-    jsonw_string(writer, "backend", "host");
+    jsonw_string(writer, "backend", run->back_end->name);
     jsonw_string(writer, "schedule", run->schedule.name);
     jsonw_digest(writer, "schedule_digest", run->schedule.digest);
     jsonw_digest(writer, "load_digest", run->load.digest);
@@ -163,8 +185,8 @@ static void write_buffers(const Run *run, JsonWriter *writer) {
         jsonw_string(writer, "name", buffer->name);
         jsonw_string(writer, "role", run->schedule.roles[buffer->role].name);
         jsonw_u64(writer, "ranks", schedule_role_size(&run->schedule, buffer->role));
-        jsonw_u64(writer, "rank_B", run->result.size_B[id]);
-        jsonw_digest(writer, "digest", host_digest(&run->result, &run->schedule, id));
+        jsonw_u64(writer, "rank_B", run->answer.result.size_B[id]);
+        jsonw_digest(writer, "digest", interp_digest(&run->answer.result, &run->schedule, id));
         jsonw_close_object(writer);
     }
     jsonw_close_array(writer);
@@ -178,8 +200,8 @@ static void write_classes(const Run *run, JsonWriter *writer) {
         jsonw_open_object(writer, NULL);
         jsonw_string(writer, "class", schedule_class_names[i]);
         jsonw_u64(writer, "runs", class_instances(run, i));
-        jsonw_u64(writer, "between_ranks_B", run->result.linked_B[i]);
-        jsonw_u64(writer, "inside_ranks_B", run->result.local_B[i]);
+        jsonw_u64(writer, "between_ranks_B", once(run, run->answer.result.linked_B[i]));
+        jsonw_u64(writer, "inside_ranks_B", once(run, run->answer.result.local_B[i]));
         jsonw_close_object(writer);
     }
     jsonw_close_array(writer);
@@ -189,14 +211,14 @@ static void write_skipped(const Run *run, JsonWriter *writer) {
     jsonw_open_array(writer, "skipped");
     for (OpId id = 0; id < run->schedule.op_count; id++) {
         const Op *op = &run->schedule.ops[id];
-        if (host_moves(op->kind)) continue;
+        if (!is_skipped(run, id)) continue;
         jsonw_inline_next(writer);
         jsonw_open_object(writer, NULL);
         jsonw_string(writer, "name", op->name);
         jsonw_string(writer, "kind", schedule_op_names[op->kind]);
         jsonw_string(writer, "role",
                      run->schedule.roles[schedule_op_role(&run->schedule, id)].name);
-        jsonw_u64(writer, "runs", run->result.instances[id]);
+        jsonw_u64(writer, "runs", once(run, run->answer.result.instances[id]));
         jsonw_close_object(writer);
     }
     jsonw_close_array(writer);
@@ -229,33 +251,71 @@ static bool read_inputs(const CliArgs *args, Run *run, Err *err) {
            (load == NULL || load_read(load, &run->load, err));
 }
 
-static void reached(void *context, const ScheduleCursor *cursor, uint32_t rank) {
-    Run *run = context;
-    measure_reached(&run->measure, cursor, rank);
+static bool read_count(const CliArgs *args, const char *name, uint64_t least, uint32_t *out,
+                       Err *err) {
+    uint64_t count = cli_count(args, name);
+    if (count < least || count > RUN_ITERATIONS_MAX)
+        return err_set(err, "--%s: expected %" PRIu64 " to %u, found %" PRIu64, name, least,
+                       RUN_ITERATIONS_MAX, count);
+    *out = (uint32_t)count;
+    return true;
 }
 
-static void ended(void *context, const ScheduleCursor *cursor, uint32_t rank) {
-    Run *run = context;
-    measure_ended(&run->measure, cursor, rank);
+static bool read_time_out(const CliArgs *args, Time *out, Err *err) {
+    const char *text = cli_text(args, "timeout");
+    if (!units_parse_time(text, out, err)) return err_prefix(err, "--timeout");
+    return (*out > 0 && *out <= RUN_TIME_OUT_MAX_PS) ||
+           err_set(err, "--timeout: expected a time up to an hour, found %s", text);
 }
 
-static bool run_host(const CliArgs *args, Run *run, Err *err) {
-    HostInit init = {.fill = fill, .context = run};
-    if (cli_is_given(args, "timeline")) {
-        init.reached = reached;
-        init.ended = ended;
-        run->measure.schedule = &run->schedule;
-    }
-    return host_run(&run->schedule, &run->shape, &run->load, &init, &run->result, err) ||
-           err_prefix(err, "%s", args->operands[0]);
+// The times of a run must fit the file that they are for.
+static bool check_timeline(const CliArgs *args, const Run *run, Err *err) {
+    return !cli_is_given(args, "timeline") || run->job.runs <= TIMELINE_FILE_SPANS_MAX ||
+           err_set(err, "a run of %" PRIu64 " operations, expected at most %u to write a timeline",
+                   run->job.runs, TIMELINE_FILE_SPANS_MAX);
 }
 
-static bool write_timeline(const CliArgs *args, const Run *run, Err *err) {
-    const char *path = cli_text(args, "timeline");
+static bool open_job(const CliArgs *args, Run *run, Err *err) {
+    const char *file;
+    if (!backends_compute(cli_text(args, "compute"), &run->unit_kind, &file, err)) return false;
+    if (!job_open(&run->schedule, &run->shape, &run->load, &run->job, err) ||
+        !check_timeline(args, run, err))
+        return err_prefix(err, "%s", args->operands[0]);
+    return run->unit_kind->open(file, &run->job, args, &run->unit, err);
+}
+
+static bool run_job(const CliArgs *args, Run *run, Err *err) {
+    InterpOptions options = {.fill = fill,
+                             .context = run,
+                             .spans = cli_is_given(args, "timeline"),
+                             .repeats = run->warm_ups + run->iterations};
+    BackEndRequest request = {
+        .job = &run->job, .compute = &run->unit, .options = &options, .args = args};
+    return read_time_out(args, &request.time_out_ps, err) &&
+           (run->back_end->run(&request, &run->answer, err) ||
+            err_prefix(err, "%s", args->operands[0]));
+}
+
+// "real.json" of one iteration; of several "real-001.json", "real-002.json", ...
+static const char *timeline_path(const char *path, uint32_t iteration, uint32_t iterations,
+                                 Arena *arena) {
+    if (iterations == 1) return path;
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) && dot != path
+                      ? (size_t)(dot - path)
+                      : strlen(path);
+    return arena_printf(arena, "%.*s-%03u%s", (int)stem, path, iteration + 1, path + stem);
+}
+
+static bool write_timeline(const char *path, const Run *run, uint32_t repeat, bool is_partial,
+                           Err *err) {
     TimelineFile file = {0};
     Text text = {0};
-    if (path == NULL) return true;
-    if (!measure_file(&run->measure, &run->shape, &run->load, &file, err)) return false;
+    MeasureFacts facts = {.back_end = run->back_end->name,
+                          .machine = run->answer.machine,
+                          .libraries = run->answer.libraries,
+                          .is_partial = is_partial};
+    if (!measure_file(&run->job, &run->answer.result, repeat, &facts, &file, err)) return false;
     timeline_file_write(&file, &text);
     bool good = file_write(path, text_string(&text), text.length, err);
     text_free(&text);
@@ -263,18 +323,54 @@ static bool write_timeline(const CliArgs *args, const Run *run, Err *err) {
     return good;
 }
 
+static bool write_timelines(const CliArgs *args, const Run *run, Err *err) {
+    const char *path = cli_text(args, "timeline");
+    Arena arena = {0};
+    bool good = true;
+    for (uint32_t i = 0; path != NULL && good && i < run->iterations; i++)
+        good = write_timeline(timeline_path(path, i, run->iterations, &arena), run,
+                              run->warm_ups + i, false, err);
+    arena_free(&arena);
+    return good;
+}
+
+// What was measured of a run that failed: its last repeat, marked as a part. What went wrong with
+// the run is the message, not what goes wrong with this file.
+static void write_part(const CliArgs *args, const Run *run) {
+    const InterpResult *result = &run->answer.result;
+    const char *path = cli_text(args, "timeline");
+    uint32_t last = 0;
+    Err ignored = {0};
+    if (path == NULL || result->span_count == 0) return;
+    for (uint64_t i = 0; i < result->span_count; i++)
+        if (result->spans[i].repeat > last) last = result->spans[i].repeat;
+    write_timeline(path, run, last, true, &ignored);
+}
+
+static bool run_all(const CliArgs *args, Run *run, Err *err) {
+    if (!run_job(args, run, err)) {
+        write_part(args, run);
+        return false;
+    }
+    return run->answer.is_silent || write_timelines(args, run, err);
+}
+
 bool run_command(const CliArgs *args, Text *out, Err *err) {
-    Run run = {0};
-    bool good = read_inputs(args, &run, err) && run_host(args, &run, err) &&
-                write_timeline(args, &run, err);
-    if (good) {
+    Run run = {.back_end = backends_kind(cli_choice(args, "backend"))};
+    bool good = read_count(args, "iterations", 1, &run.iterations, err) &&
+                read_count(args, "warm-up", 0, &run.warm_ups, err) &&
+                read_inputs(args, &run, err) && open_job(args, &run, err) &&
+                run_all(args, &run, err);
+    if (good && !run.answer.is_silent) {
         if (cli_choice(args, "format") == 0)
             print_table(&run, out);
         else
             write_json(&run, out);
+        good = run.unit_kind->finish == NULL || run.unit_kind->finish(&run.unit, args, out, err);
     }
-    measure_free(&run.measure);
-    host_free(&run.result);
+    if (run.unit_kind != NULL && run.unit_kind->close != NULL) run.unit_kind->close(&run.unit);
+    interp_free(&run.answer.result);
+    job_close(&run.job);
     schedule_free(&run.schedule);
     load_free(&run.load);
     return good;

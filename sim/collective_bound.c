@@ -37,7 +37,7 @@ typedef struct Cut {
     Direction direction;
     Wide bytes; // that must cross
     KeyMap links;
-    Wide capacity_Bps;
+    Wide capacity_Bps, burst_B;
     Time latency_ps; // least of a pair
     bool is_open;    // some pair has no such layer
 } Cut;
@@ -90,6 +90,7 @@ static void add_layer(Bound *bound, Cut *cut, uint32_t begin, uint32_t end) {
         keymap_add(&cut->links, id, 0);
         FabricLink link = fabric_link(bound->fabric, id);
         cut->capacity_Bps += link.capacity_Bps;
+        cut->burst_B += link.burst_B;
         PartKind reached = fabric_class(bound->fabric, link.to)->kind;
         if (reached == PART_SWITCH && net_link_sums(bound->fabric, id)) bound->sums = true;
     }
@@ -115,8 +116,11 @@ static bool add_pair(Bound *bound, Cut *cut, uint32_t inside, uint32_t outside, 
     return true;
 }
 
-static void take(Bound *bound, Wide bytes, Wide capacity_Bps, Time latency_ps) {
-    Wide second = (Wide)PS_PER_SECOND;
+// The burst of links passes at once.
+static void take(Bound *bound, Wide bytes, const Cut *over) {
+    Wide second = (Wide)PS_PER_SECOND, capacity_Bps = over->capacity_Bps;
+    Time latency_ps = over->latency_ps;
+    bytes = bytes > over->burst_B ? bytes - over->burst_B : 0;
     Wide ps = bytes >> 87 == 0 ? bytes * second / capacity_Bps : bytes / capacity_Bps * second;
     Time time = ps < (Wide)(TIME_MAX - latency_ps) ? latency_ps + (Time)ps : TIME_MAX;
     if (time > bound->least_ps) bound->least_ps = time;
@@ -130,28 +134,29 @@ static bool try_cut(Bound *bound, Cut *cut, Err *err) {
             if (j < cut->first || j >= cut->first + cut->count)
                 done = add_pair(bound, cut, i, j, err);
     cut->capacity_Bps *= cut->count / cut->looked; // fewer where they share links
+    cut->burst_B *= cut->count / cut->looked;
     keymap_free(&cut->links);
     cut->links = (KeyMap){0};
-    if (done && !cut->is_open && cut->capacity_Bps > 0)
-        take(bound, cut->bytes, cut->capacity_Bps, cut->latency_ps);
+    if (done && !cut->is_open && cut->capacity_Bps > 0) take(bound, cut->bytes, cut);
     return done;
 }
 
 static bool try_ends(Bound *bound, Err *err) {
     uint32_t n = bound->n;
     uint64_t stride = bound->alike ? n : wide_div_up_u64((uint64_t)n * (n - 1), ROUTES_MAX);
-    Wide out_Bps = 0;
-    Time latency_ps = TIME_MAX;
+    Cut out = {.latency_ps = TIME_MAX};
     for (uint64_t r = 0; r < n; r += stride) {
         Cut cut = {.first = (uint32_t)r, .count = 1, .looked = 1, .layer = LAYER_END};
         find_crossing(bound, &cut);
         if (!try_cut(bound, &cut, err)) return false;
-        out_Bps += cut.capacity_Bps;
-        if (cut.latency_ps < latency_ps) latency_ps = cut.latency_ps;
+        out.capacity_Bps += cut.capacity_Bps;
+        out.burst_B += cut.burst_B;
+        if (cut.latency_ps < out.latency_ps) out.latency_ps = cut.latency_ps;
     }
-    if (bound->alike) out_Bps *= n;
+    if (bound->alike) out.capacity_Bps *= n;
+    if (bound->alike) out.burst_B *= n;
     if (bound->kind == COLLECTIVE_ALL_REDUCE && !bound->sums && (bound->alike || stride == 1))
-        take(bound, wide_mul(2 * (uint64_t)(n - 1), bound->bytes), out_Bps, latency_ps);
+        take(bound, wide_mul(2 * (uint64_t)(n - 1), bound->bytes), &out);
     return true;
 }
 

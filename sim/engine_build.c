@@ -68,6 +68,10 @@ static void slow_down(const Sim *sim, uint32_t gpu, Price *price) {
     price->time_ps = slower(price->time_ps, part, whole);
 }
 
+static uint32_t live_of(const SimOptions *options, uint32_t rank) {
+    return options->places != NULL ? options->places[rank] : options->first_gpu + rank;
+}
+
 // Members of one role differ in their prices under a recorded load, by their experts, and where
 // some GPUs are slow.
 static void build_prices(const Sim *sim, Submission *submission) {
@@ -86,7 +90,7 @@ static void build_prices(const Sim *sim, Submission *submission) {
                 is_each ? submission->members[row].first_rank : schedule->roles[role].ranks.first;
             Price *price = &submission->prices[(size_t)row * schedule->op_count + o];
             *price = engine_price_of(submission, sim->model, o, rank);
-            slow_down(sim, submission->options.first_gpu + rank, price);
+            slow_down(sim, live_of(&submission->options, rank), price);
         }
 }
 
@@ -286,6 +290,8 @@ static bool fold_meetings(Sim *sim, Submission *submission, Err *err) {
 static bool build_folded(Sim *sim, Submission *submission, Err *err) {
     const Schedule *schedule = submission->schedule;
     size_t cells = (size_t)schedule->role_count * schedule->op_count;
+    if (submission->options.places != NULL)
+        return err_set(err, "ranks are not in the order of GPUs");
     if (!traffic_open(&submission->traffic, &sim->net, schedule, &submission->shape,
                       &submission->load, submission->options.first_gpu, err))
         return false;
@@ -395,7 +401,11 @@ static bool build_refined(Sim *sim, Submission *submission, RefineMerge merge, E
                                .shape = &submission->shape,
                                .load = &submission->load,
                                .first_gpu = submission->options.first_gpu,
-                               .merge = merge};
+                               .places = submission->options.places,
+                               .merge = merge,
+                               .memory = submission->options.routes == NULL
+                                             ? NULL
+                                             : fold_memory_refine(submission->options.routes)};
     if (!refine_run(&input, &refined, err)) return false;
     TrafficRoute *routes = mem_alloc(refined.path_count, sizeof *routes);
     bool done = build_members(submission, &refined, err) &&

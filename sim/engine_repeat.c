@@ -391,8 +391,10 @@ static void skip(Sim *sim, EngineRepeat *repeat, uint64_t periods) {
     sim->now += wait;
 }
 
-// Spans are kept one by one, and a submission that is still to come breaks every period.
+// Spans are kept one by one, a submission that is still to come breaks every period, and token
+// buckets are not compared.
 static bool is_allowed(const Sim *sim) {
+    if (flow_has_bursts(sim->net.flows)) return false;
     for (uint32_t s = 0; s < sim->submission_count; s++)
         if (sim->submissions[s]->options.keep_spans || sim->submissions[s]->when > sim->now)
             return false;

@@ -26,7 +26,7 @@
 
 FlowNet *flow_open(void) {
     FlowNet *net = mem_alloc(1, sizeof *net);
-    *net = (FlowNet){.scale = 1};
+    *net = (FlowNet){.scale = 1, .burst_next = TIME_MAX};
     net->scales = mem_grow(NULL, &net->scale_capacity, 1, sizeof *net->scales);
     net->scales[net->scale_count++] = (FlowScale){1, 1};
     return net;
@@ -55,6 +55,7 @@ void flow_close(FlowNet *net) {
     mem_free(net->queue);
     mem_free(net->lowest);
     mem_free(net->counts);
+    mem_free(net->bursts);
     mem_free(net);
 }
 
@@ -93,6 +94,7 @@ void flow_reserve(FlowNet *net, uint32_t paths, uint64_t edges) {
 static void rescale(FlowNet *net, uint64_t factor) {
     net->scale *= factor;
     for (uint32_t i = 0; i < net->scale_count; i++) net->scales[i].factor *= factor;
+    flow_burst_rescale(net, factor);
     for (ResourceId r = 0; r < net->resource_count; r++) {
         FlowResource *resource = &net->resources[r];
         FlowShare *share = &net->shares[r];
@@ -316,7 +318,8 @@ Time flow_next(FlowNet *net) {
         Time finish = finish_at(net, net->owners[i]);
         if (finish < next) next = finish;
     }
-    return net->eps_ppb == 0 || next == TIME_MAX ? next : last_before(net, next);
+    if (net->eps_ppb > 0 && next < TIME_MAX) next = last_before(net, next);
+    return net->burst_next < next ? net->burst_next : next;
 }
 
 // Puts the resource behind the members of the open set that keep their level.
@@ -437,6 +440,7 @@ void flow_list(const FlowNet *net, Time now, FlowLeft *out) {
 
 void flow_shift(FlowNet *net, Time wait) {
     net->busy_since += wait;
+    flow_burst_shift(net, wait);
     for (uint32_t i = 0; i < net->owner_count; i++) {
         FlowResource *resource = &net->resources[net->owners[i]];
         resource->updated += wait;

@@ -19,6 +19,7 @@ typedef uint32_t ResourceId;
 typedef uint32_t PathId;
 #define FLOW_NONE         UINT32_MAX
 #define FLOW_CAPACITY_MAX (UINT64_C(1) << 43) // B/s
+#define FLOW_BURST_MAX    (UINT64_C(1) << 30) // B
 
 typedef struct FlowEdge {
     ResourceId resource;
@@ -32,6 +33,11 @@ void flow_close(FlowNet *net); // NULL is allowed
 
 // More than 0, at most FLOW_CAPACITY_MAX.
 ResourceId flow_add_resource(FlowNet *net, uint64_t capacity_Bps);
+// A token bucket: what has been idle passes up to this many bytes at once (at FLOW_CAPACITY_MAX),
+// then its capacity; tokens come back at its capacity less its use. Full at first. 1 to
+// FLOW_BURST_MAX; call before the first solve.
+void flow_set_burst(FlowNet *net, ResourceId r, uint64_t burst_B);
+bool flow_has_bursts(const FlowNet *net);
 uint32_t flow_resource_count(const FlowNet *net);
 
 // Room for what will be added, so that arrays do not grow in between. A hint.
@@ -55,7 +61,8 @@ bool flow_start(FlowNet *net, PathId path, uint64_t bytes, uint32_t tag, Time no
 // instant.
 void flow_solve(FlowNet *net, Time now);
 
-// When the next flow ends; TIME_MAX when none does.
+// When the next flow ends, or a bucket is empty: then flow_take finds none, and flow_solve gives
+// new rates. TIME_MAX when nothing happens.
 Time flow_next(FlowNet *net);
 
 // Removes one flow that ends at or before `now` and gives its tag; false when there is none. Among

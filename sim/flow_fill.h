@@ -27,4 +27,20 @@ void flow_close_set(FlowNet *net, Time now);
 // order of levels can tell; then no resource behind the restart has a rate.
 bool flow_refill(FlowNet *net, Time now);
 
+// The token bucket of a resource; tokens in units of FlowNet.scale times finer than work.
+typedef struct FlowBurst {
+    ResourceId resource;
+    bool is_open; // has tokens: the resource has the largest capacity there is
+    uint64_t capacity_Bps, burst_B;
+    Wide burst, tokens; // tokens at `updated`
+    Wide use;           // since the last solve
+    Time updated, gone; // gone: when there will be no tokens, TIME_MAX when never
+} FlowBurst;
+
+// flow_burst.c: at a solve, before and after rates change; and what changes units or time.
+void flow_burst_before(FlowNet *net, Time now);
+void flow_burst_after(FlowNet *net, Time now);
+void flow_burst_rescale(FlowNet *net, uint64_t factor);
+void flow_burst_shift(FlowNet *net, Time wait);
+
 #endif

@@ -9,7 +9,7 @@
 
 #include "model/base/hash.h"
 #include "model/base/mem.h"
-#include "sim/flow_net.h"
+#include "sim/flow_fill.h"
 
 typedef struct Proposal {
     uint64_t sum, capacity_Bps;
@@ -35,6 +35,8 @@ static void propose(const FlowNet *net, Merge *merge) {
     Proposal *proposals = mem_alloc(net->resource_count + 1, sizeof *proposals);
     for (ResourceId r = 0; r < net->resource_count; r++)
         proposals[r] = (Proposal){0, net->resources[r].capacity_Bps, r};
+    for (uint32_t i = 0; i < net->burst_count; i++)
+        proposals[net->bursts[i].resource].sum = hash_spread(net->bursts[i].burst_B);
     for (uint32_t p = 0; p < net->path_count; p++) {
         const FlowPath *path = &net->paths[p];
         for (uint32_t e = 0; e < path->count; e++)

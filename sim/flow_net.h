@@ -105,6 +105,9 @@ struct FlowNet {
     uint32_t queue_count, queue_capacity, lowest_count, lowest_capacity;
     uint32_t *counts; // by resource, 0 between uses
     uint32_t count_capacity;
+    struct FlowBurst *bursts; // flow_fill.h
+    uint32_t burst_count, burst_capacity;
+    Time burst_next; // the first `gone`
     Time busy_since;
     uint32_t eps_ppb;
     bool is_stale, has_new; // flows came or went, came, since the last solve

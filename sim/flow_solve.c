@@ -330,6 +330,7 @@ static void fill(FlowNet *net, Time now) {
 
 void flow_solve(FlowNet *net, Time now) {
     net->next_owner = 0;
+    if (net->burst_count > 0) flow_burst_before(net, now);
     if (!net->is_stale) return;
     net->is_stale = false;
     net->stats.solves++;
@@ -343,4 +344,5 @@ void flow_solve(FlowNet *net, Time now) {
         net->resources[net->order[i]].settled = net->shares[net->order[i]].left;
     net->has_new = false;
     net->restart = net->open_set = net->order_count;
+    if (net->burst_count > 0) flow_burst_after(net, now);
 }

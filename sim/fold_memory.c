@@ -6,6 +6,7 @@
 
 #include "model/base/mem.h"
 #include "sim/keymap.h"
+#include "sim/refine_memory.h"
 
 typedef struct Remembered {
     FoldRoute route;
@@ -18,6 +19,7 @@ struct FoldMemory {
     Remembered **items; // they stay where they are
     uint32_t count, capacity;
     KeyMap by_key;
+    RefineMemory *refine; // NULL until it is asked for
 };
 
 FoldMemory *fold_memory_open(const Fabric *fabric) {
@@ -28,6 +30,7 @@ FoldMemory *fold_memory_open(const Fabric *fabric) {
 
 void fold_memory_close(FoldMemory *memory) {
     if (memory == NULL) return;
+    refine_memory_close(memory->refine);
     for (uint32_t i = 0; i < memory->count; i++) fabric_route_free(&memory->items[i]->route.actual);
     mem_free(memory->items);
     keymap_free(&memory->by_key);
@@ -87,4 +90,9 @@ const FoldRoute *fold_memory_route(FoldMemory *memory, const FabricShape *shape,
     if (item->refusal == NULL) return &item->route;
     err_set(err, "%s", item->refusal);
     return NULL;
+}
+
+RefineMemory *fold_memory_refine(FoldMemory *memory) {
+    if (memory->refine == NULL) memory->refine = refine_memory_open();
+    return memory->refine;
 }

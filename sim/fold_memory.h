@@ -13,5 +13,7 @@ void fold_memory_close(FoldMemory *memory);         // NULL is allowed
 // the memory.
 const FoldRoute *fold_memory_route(FoldMemory *memory, const FabricShape *shape,
                                    const FoldPair *pair, Err *err);
+// For runs that are refined. Belongs to the memory.
+struct RefineMemory *fold_memory_refine(FoldMemory *memory);
 
 #endif

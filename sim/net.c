@@ -60,11 +60,11 @@ CalibParam net_step_param(const Fabric *fabric, const Route *route) {
     return param;
 }
 
-// Nominal capacity x efficiency, in whole B/s.
-static uint64_t capacity_Bps(const Net *net, const FabricLink *link) {
+// What of a number of bytes on a link is left for a transfer, in whole ones.
+static uint64_t efficient(const Net *net, const FabricLink *link, uint64_t bytes) {
     double efficiency = net->calib->values[net_bandwidth_param(link->link_class)].value;
-    int64_t capacity = num_round((double)link->capacity_Bps * efficiency);
-    return capacity > 0 ? (uint64_t)capacity : 1;
+    int64_t left = num_round((double)bytes * efficiency);
+    return left > 0 ? (uint64_t)left : 1;
 }
 
 static bool refuse_overlap(const Net *net, const LinkOrbit *orbit, Err *err) {
@@ -77,11 +77,12 @@ static bool refuse_overlap(const Net *net, const LinkOrbit *orbit, Err *err) {
 
 static bool add_resource(Net *net, LinkId id, uint64_t links, ResourceId *out, Err *err) {
     FabricLink link = fabric_link(net->fabric, id);
-    uint64_t capacity = capacity_Bps(net, &link);
+    uint64_t capacity = efficient(net, &link, link.capacity_Bps);
     if (capacity > FLOW_CAPACITY_MAX)
         return err_set(err, "a link of %" PRIu64 " B/s is faster than can be simulated, %" PRIu64,
                        capacity, FLOW_CAPACITY_MAX);
     *out = flow_add_resource(net->flows, capacity);
+    if (link.burst_B > 0) flow_set_burst(net->flows, *out, efficient(net, &link, link.burst_B));
     net->links = mem_grow(net->links, &net->link_capacity, *out + 1, sizeof *net->links);
     net->links[*out] = (NetLink){.link = link, .id = id, .links = links};
     return true;

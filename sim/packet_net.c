@@ -276,6 +276,14 @@ static bool add_routes(PacketSim *sim, KeyMap *routes, Route *route, TransfersBo
     return true;
 }
 
+static bool refuse_bursts(const PacketSim *sim, Err *err) {
+    for (uint32_t i = 0; i < sim->wire_count; i++)
+        if (fabric_link(sim->fabric, sim->wires[i].link).burst_B > 0)
+            return err_set(err, "a link has a burst, and packets know no token buckets: expected "
+                                "the flow model");
+    return true;
+}
+
 bool packet_net_build(PacketSim *sim, const NetTransfer *list, uint32_t count,
                       TransfersBound *bound, Err *err) {
     KeyMap routes = {0};
@@ -283,7 +291,8 @@ bool packet_net_build(PacketSim *sim, const NetTransfer *list, uint32_t count,
     bool done = check_hops(sim, list, count, &route, err);
     if (done) {
         list_cargos(sim, list, count);
-        done = add_routes(sim, &routes, &route, bound, err) && add_queues(sim, err);
+        done = add_routes(sim, &routes, &route, bound, err) && refuse_bursts(sim, err) &&
+               add_queues(sim, err);
     }
     fabric_route_free(&route);
     keymap_free(&routes);

@@ -99,27 +99,18 @@ static uint32_t path_of(Builder *builder, uint32_t class_id, const RefineEdge *e
     return out->path_count++;
 }
 
-// Deals the loads, which are in order of links, out to the transfers; gives the path of each class.
+// The path of each class of transfers.
 static uint32_t *write_paths(Builder *builder) {
     Refined *out = builder->out;
     uint32_t classes = builder->partition->transfers.count;
-    uint32_t *first = mem_alloc((size_t)classes + 2, sizeof *first);
+    const RefineLoads *loads = builder->loads;
     uint32_t *path_by_class = mem_alloc(classes, sizeof *path_by_class);
-    RefineEdge *edges = arena_alloc(&out->arena, builder->loads->count, sizeof *edges);
-    for (uint32_t i = 0; i < builder->loads->count; i++)
-        first[builder->loads->items[i].transfer_class + 2]++;
-    for (uint32_t c = 0; c < classes; c++) first[c + 2] += first[c + 1];
-    for (uint32_t i = 0; i < builder->loads->count; i++) {
-        const RefineLoad *load = &builder->loads->items[i];
-        edges[first[load->transfer_class + 1]++] =
-            (RefineEdge){.link = load->link_class, .coefficient = load->coefficient};
-    }
-    out->edges = edges;
+    out->edges = loads->edges;
     out->paths = arena_alloc(&out->arena, classes, sizeof *out->paths);
     for (uint32_t c = 0; c < classes; c++)
-        path_by_class[c] = path_of(builder, c, edges, first[c], first[c + 1] - first[c]);
+        path_by_class[c] = path_of(builder, c, loads->edges, loads->first[c],
+                                   loads->first[c + 1] - loads->first[c]);
     keymap_free(&builder->paths);
-    mem_free(first);
     return path_by_class;
 }
 
@@ -276,7 +267,7 @@ static bool classify(const RefineInput *input, const RefineCells *cells, const R
         refine_colour_nothing(list, arena, &partition);
     else
         refine_colour(list, routes, arena, &partition);
-    if (!refine_check(input, list, routes, &partition, arena, &loads, err)) return false;
+    if (!refine_check(input, list, routes, &partition, &out->arena, &loads, err)) return false;
     Builder builder = {.input = input,
                        .cells = cells,
                        .routes = routes,
@@ -297,7 +288,7 @@ static bool run(const RefineInput *input, Bundling bundling, Refined *out, bool 
     RefineCells cells;
     RefineList list = {0};
     Arena arena = {0};
-    refine_route_open(&routes, input->fabric);
+    refine_route_open(&routes, input->fabric, input->memory);
     bool done = fill_list(input, &routes, &arena, &cells, &list, err);
     if (done && bundling == BUNDLED) refine_route_bundle(&routes);
     *is_split = false;
@@ -313,7 +304,7 @@ bool refine_run(const RefineInput *input, Refined *out, Err *err) {
     Refined made = {0};
     bool is_split, done;
     uint32_t live = fabric_live_gpu_count(input->fabric), ranks = input->schedule->rank_count;
-    if (input->first_gpu > live || ranks > live - input->first_gpu)
+    if (input->places == NULL && (input->first_gpu > live || ranks > live - input->first_gpu))
         return err_set(err, "the schedule has %u ranks, the machine %u GPUs from GPU %u on", ranks,
                        input->first_gpu > live ? 0 : live - input->first_gpu, input->first_gpu);
     done = run(input, input->merge == REFINE_NOTHING ? SINGLE : BUNDLED, &made, &is_split, err);

@@ -31,8 +31,10 @@ typedef struct RefineInput {
     const Schedule *schedule; // that passes schedule_check
     const StepShape *shape;
     const Load *load;
-    uint32_t first_gpu; // rank r is on live GPU first_gpu + r
+    uint32_t first_gpu;     // rank r is on live GPU first_gpu + r, or on
+    const uint32_t *places; // live GPU places[r]; NULL: as above
     RefineMerge merge;
+    struct RefineMemory *memory; // of the fabric (refine_memory.h); NULL: none
 } RefineInput;
 
 typedef struct RefineMember {

@@ -257,7 +257,7 @@ void refine_cells_find(const RefineInput *input, const RefineRoutes *routes, Are
     Finder finder = {.input = input, .routes = routes, .shape = &input->fabric->shape};
     uint32_t ranks = input->schedule->rank_count;
     refine_cells_whole(input, arena, out);
-    if (!finder.shape->uniform || routes->explicit_count > 0 ||
+    if (!finder.shape->uniform || routes->explicit_count > 0 || input->places != NULL ||
         fabric_live_gpu_count(input->fabric) != input->fabric->gpu_count)
         return;
     finder.size = nested_size(&finder);

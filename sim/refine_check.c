@@ -230,22 +230,32 @@ static bool is_equitable(Checker *checker) {
            check_classes(checker, &partition->ranks, list->rank_count, fill_rank, ranks_alike);
 }
 
+// What transfers put on the first link of a class.
+static void fill_load(Checker *checker, uint32_t class_id) {
+    empty(&checker->found);
+    fill_link(checker, checker->partition->links.first[class_id], &checker->found);
+}
+
+// Counted first and then dealt out, because there may be millions. The counts stand one place
+// further on, as in index_uses.
 static void count_loads(Checker *checker, Arena *arena, RefineLoads *out) {
-    const RefineClasses *links = &checker->partition->links;
-    RefineLoad *loads = NULL;
-    uint32_t count = 0, capacity = 0;
-    for (uint32_t c = 0; c < links->count; c++) {
-        Bag *bag = &checker->found;
-        empty(bag);
-        fill_link(checker, links->first[c], bag);
-        loads = mem_grow(loads, &capacity, count + bag->count, sizeof *loads);
-        for (uint32_t i = 0; i < bag->count; i++)
-            loads[count++] = (RefineLoad){.transfer_class = bag->keys[i],
-                                          .link_class = c,
-                                          .coefficient = bag->amounts[bag->keys[i]]};
+    const RefinePartition *partition = checker->partition;
+    const Bag *bag = &checker->found;
+    uint32_t classes = partition->transfers.count;
+    uint32_t *first = arena_alloc(arena, (size_t)classes + 2, sizeof *first);
+    for (uint32_t c = 0; c < partition->links.count; c++) {
+        fill_load(checker, c);
+        for (uint32_t i = 0; i < bag->count; i++) first[bag->keys[i] + 2]++;
     }
-    *out = (RefineLoads){arena_copy(arena, loads, count, sizeof *loads), count};
-    mem_free(loads);
+    for (uint32_t i = 0; i < classes; i++) first[i + 2] += first[i + 1];
+    RefineEdge *edges = arena_alloc(arena, first[classes + 1], sizeof *edges);
+    for (uint32_t c = 0; c < partition->links.count; c++) {
+        fill_load(checker, c);
+        for (uint32_t i = 0; i < bag->count; i++)
+            edges[first[bag->keys[i] + 1]++] =
+                (RefineEdge){.link = c, .coefficient = bag->amounts[bag->keys[i]]};
+    }
+    *out = (RefineLoads){edges, first};
 }
 
 bool refine_check(const RefineInput *input, const RefineList *list, const RefineRoutes *routes,

@@ -24,15 +24,10 @@ void refine_colour(const RefineList *list, const RefineRoutes *routes, Arena *ar
                    RefinePartition *out);
 void refine_colour_nothing(const RefineList *list, Arena *arena, RefinePartition *out);
 
-// What the transfers of a class put on one link of a class, in 1 / scale of a transfer.
-typedef struct RefineLoad {
-    uint32_t transfer_class, link_class;
-    uint64_t coefficient;
-} RefineLoad;
-
+// What one transfer of each class puts on links of the classes, in order of these.
 typedef struct RefineLoads {
-    const RefineLoad *items; // in order of link class
-    uint32_t count;
+    RefineEdge *edges;
+    uint32_t *first; // by class of transfers, and the end
 } RefineLoads;
 
 // Counts the loads of the first link of each class, and proves that all items of a class are alike:

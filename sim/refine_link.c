@@ -75,6 +75,7 @@ static void add_uses(Linker *linker, RefinePair *pair) {
     const RefineKind *kind = &linker->cells->kinds[a->kind];
     const Fabric *fabric = linker->input->fabric;
     RefineDigits from = {0}, to = {0};
+    static const RefineFormEdge alone = {.plane_count = 0}; // of an explicit form
     if (!form->is_explicit) {
         from = refine_route_digits(fabric, a->gpu);
         to = refine_route_digits(fabric, b->gpu);
@@ -84,10 +85,10 @@ static void add_uses(Linker *linker, RefinePair *pair) {
     list->uses = mem_grow(list->uses, &list->use_capacity, list->use_count + form->edge_count,
                           sizeof *list->uses);
     for (uint32_t i = 0; i < form->edge_count; i++) {
-        const RefineFormEdge *edge = &form->edges[i];
-        LinkId link = refine_route_edge_link(edge, &from, &to, fabric->shape.digit_count);
-        list->uses[list->use_count++] = (RefineUse){.link = link_item(linker, edge, link, kind),
-                                                    .weight = edge->weight,
+        RouteEdge on = refine_route_link(form, i, &from, &to, fabric->shape.digit_count);
+        const RefineFormEdge *edge = form->is_explicit ? &alone : &form->edges[i];
+        list->uses[list->use_count++] = (RefineUse){.link = link_item(linker, edge, on.link, kind),
+                                                    .weight = on.weight,
                                                     .many = alike(linker, kind, ~edge->follows)};
     }
 }

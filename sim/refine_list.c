@@ -34,6 +34,9 @@ typedef struct Lister {
     uint32_t *stamp;       // [position]: the last step of sender in which it was sent to
     uint32_t *transfer_at; // [position]: and the transfer
     uint32_t stamps;
+    struct {
+        uint64_t bytes, part, whole, share; // of what was divided last
+    } last;
 } Lister;
 
 // ---- Channels
@@ -87,6 +90,10 @@ static uint64_t colour_of_rank(const Lister *lister, uint32_t rank, uint32_t gpu
     return colour;
 }
 
+static uint32_t live_of(const RefineInput *input, uint32_t rank) {
+    return input->places != NULL ? input->places[rank] : input->first_gpu + rank;
+}
+
 static void list_ranks(Lister *lister) {
     const RefineInput *input = lister->input;
     const RefineCells *cells = lister->cells;
@@ -101,7 +108,7 @@ static void list_ranks(Lister *lister) {
             uint32_t rank = cells->kinds[k].first_rank + i;
             RefineRank *item = &list->ranks[list->rank_count];
             *item = (RefineRank){.rank = rank,
-                                 .gpu = fabric_live_gpu(input->fabric, input->first_gpu + rank),
+                                 .gpu = fabric_live_gpu(input->fabric, live_of(input, rank)),
                                  .kind = k,
                                  .role = lister->owners[rank]};
             item->fixed = colour_of_rank(lister, rank, item->gpu, item->role);
@@ -170,17 +177,28 @@ static void find_shares(Lister *lister) {
     }
 }
 
+// Entries that follow each other are mostly of one size.
+static uint64_t share_of(Lister *lister, uint64_t bytes, uint64_t part, uint64_t whole) {
+    if (lister->last.whole != whole || lister->last.part != part || lister->last.bytes != bytes) {
+        lister->last.share = wide_mul_div_up(bytes, part, whole);
+        lister->last.bytes = bytes;
+        lister->last.part = part;
+        lister->last.whole = whole;
+    }
+    return lister->last.share;
+}
+
 // Bytes of one entry of the step list.
-static uint64_t entry_bytes(const Lister *lister, uint64_t bytes, const Transfer *entry) {
+static uint64_t entry_bytes(Lister *lister, uint64_t bytes, const Transfer *entry) {
     if (lister->op->comm.split == SPLIT_EVEN)
-        return wide_mul_div_up(bytes, entry->chunks, lister->shape.n);
+        return share_of(lister, bytes, entry->chunks, lister->shape.n);
     CollectivePart part = collective_part(entry);
     bool by_source = lister->op->comm.split == SPLIT_BY_SOURCE;
     uint32_t owner = by_source ? part.source : part.target;
     uint32_t other = by_source ? part.target : part.source;
     uint64_t source = (uint64_t)other * lister->share_sources / lister->shape.n;
     size_t at = (size_t)owner * lister->share_sources + (size_t)source;
-    return wide_mul_div_up(bytes, lister->parts[at], lister->wholes[at]);
+    return share_of(lister, bytes, lister->parts[at], lister->wholes[at]);
 }
 
 // Adds an entry of the step list to what its rank sends to the same other one.
@@ -370,13 +388,24 @@ static bool is_first_of_group(Lister *lister, uint32_t rank) {
            position == 0 && op_at(lister, 0) != SCHEDULE_NONE;
 }
 
+// True when no transfer has to be counted: where routes have forms, and the members of the groups
+// cannot exchange more than can be listed even when all send to all in every step.
+static bool cannot_be_many(const Lister *lister) {
+    const RefineList *list = lister->list;
+    uint64_t steps = list->channels[lister->channel].step_count;
+    return lister->input->fabric->shape.uniform &&
+           wide_mul_saturate(wide_mul_saturate(list->rank_count, lister->shape.n), steps) <=
+               LISTED_MAX - list->transfer_count;
+}
+
 // Refuses the groups of a channel before they take time and memory. Pairs of one step of all groups
 // are different ones, so there are no fewer.
 static bool check_groups(Lister *lister, Err *err) {
     RefineSample sample[SAMPLES_MAX];
-    GroupCount group = count_group(lister);
     uint64_t groups = 0, listed = lister->list->transfer_count;
     uint32_t samples = 0;
+    if (cannot_be_many(lister)) return true;
+    GroupCount group = count_group(lister);
     for (uint32_t i = 0; i < lister->list->rank_count; i++) {
         if (!is_first_of_group(lister, i)) continue;
         if (groups++ == 0 && group.most > 0) samples = take_sample(lister, group.most_at, sample);

@@ -19,9 +19,10 @@
 #include "model/machine/fabric_fault.h"
 #include "sim/fold.h"
 #include "sim/net.h"
+#include "sim/refine_memory.h"
 
 #define EXPLICIT_MAX       400000  // pairs that are searched one by one: about 10 s
-#define EXPLICIT_LINKS_MAX 8000000 // of their routes: about 1.6 GB
+#define EXPLICIT_LINKS_MAX 8000000 // of their routes: 64 MB
 
 // Values of RefineRoutes.by_key that are no forms.
 #define SEARCH_EACH (KEYMAP_NONE - 1)
@@ -42,14 +43,17 @@ static void note_faulty(RefineRoutes *routes, LinkId link) {
                               sizeof *routes->faulty);
     for (uint32_t way = 0; way < 2; way++) { // both directions
         routes->faulty[routes->faulty_count++] = link ^ way;
+        routes->is_faulty[(link ^ way) / 64] |= UINT64_C(1) << (link ^ way) % 64;
     }
     add_to_set(&routes->faulty_rules, fabric_link(&routes->healthy, link).rule);
 }
 
-void refine_route_open(RefineRoutes *routes, const Fabric *fabric) {
-    *routes = (RefineRoutes){.fabric = fabric, .healthy = fabric_as_built(fabric)};
+void refine_route_open(RefineRoutes *routes, const Fabric *fabric, RefineMemory *memory) {
+    *routes =
+        (RefineRoutes){.fabric = fabric, .healthy = fabric_as_built(fabric), .memory = memory};
     const FabricFaults *faults = fabric->faults;
     if (faults == NULL) return;
+    routes->is_faulty = mem_alloc((size_t)fabric->link_count / 64 + 1, sizeof *routes->is_faulty);
     for (uint32_t i = 0; i < faults->link_count; i++) note_faulty(routes, faults->links[i].link);
     for (uint32_t i = 0; i < faults->dead_count; i++) {
         uint64_t cursor = 0;
@@ -63,6 +67,7 @@ void refine_route_close(RefineRoutes *routes) {
     arena_free(&routes->arena);
     mem_free(routes->forms);
     mem_free(routes->faulty);
+    mem_free(routes->is_faulty);
     keymap_free(&routes->by_key);
     keymap_free(&routes->faulty_rules);
     *routes = (RefineRoutes){0};
@@ -80,6 +85,13 @@ LinkId refine_route_edge_link(const RefineFormEdge *edge, const RefineDigits *fr
     for (uint32_t d = 0; d < digit_count; d++)
         link += edge->from[d] * from->at[d] + edge->to[d] * to->at[d];
     return (LinkId)link;
+}
+
+RouteEdge refine_route_link(const RefineForm *form, uint32_t i, const RefineDigits *from,
+                            const RefineDigits *to, uint32_t digit_count) {
+    if (form->is_explicit) return form->links[i];
+    const RefineFormEdge *edge = &form->edges[i];
+    return (RouteEdge){refine_route_edge_link(edge, from, to, digit_count), edge->weight};
 }
 
 // From the longest stride to the shortest; what is left over must be 0.
@@ -105,20 +117,61 @@ bool refine_route_edge_find(const RefineFormEdge *edge, const FabricShape *shape
     return left == 0;
 }
 
-static uint32_t add_form(RefineRoutes *routes, RefineForm *form) {
-    uint64_t divisor = form->scale;
-    for (uint32_t i = 0; i < form->edge_count; i++) {
-        RefineFormEdge *edge = &form->edges[i];
-        divisor = wide_gcd(divisor, edge->weight);
-        edge->is_suspect = is_in_set(&routes->faulty_rules, edge->rule);
-        form->is_suspect = form->is_suspect || edge->is_suspect;
-    }
-    form->scale /= (uint32_t)divisor;
-    for (uint32_t i = 0; i < form->edge_count; i++) form->edges[i].weight /= (uint32_t)divisor;
+static uint32_t add_form(RefineRoutes *routes, const RefineForm *form) {
     routes->forms = mem_grow(routes->forms, &routes->form_capacity, routes->form_count + 1,
                              sizeof *routes->forms);
     routes->forms[routes->form_count] = *form;
     return routes->form_count++;
+}
+
+// Weights without a common divisor, and what may be faulty.
+static void finish_form(const RefineRoutes *routes, RefineForm *form) {
+    uint64_t divisor = form->scale;
+    for (uint32_t i = 0; i < form->edge_count; i++)
+        divisor =
+            wide_gcd(divisor, form->is_explicit ? form->links[i].weight : form->edges[i].weight);
+    form->scale /= (uint32_t)divisor;
+    for (uint32_t i = 0; i < form->edge_count; i++) {
+        if (form->is_explicit) {
+            form->links[i].weight /= (uint32_t)divisor;
+            continue;
+        }
+        form->edges[i].weight /= (uint32_t)divisor;
+        form->edges[i].is_suspect = is_in_set(&routes->faulty_rules, form->edges[i].rule);
+        form->is_suspect = form->is_suspect || form->edges[i].is_suspect;
+    }
+}
+
+// ---- What was found before, in this run or in an earlier one
+
+// A form of this run, SEARCH_EACH, or KEYMAP_NONE.
+static uint32_t find_form(RefineRoutes *routes, uint64_t key) {
+    uint32_t found = keymap_find(&routes->by_key, key);
+    if (found != KEYMAP_NONE || routes->memory == NULL) return found;
+    bool is_each;
+    const RefineForm *known = refine_memory_find(routes->memory, key, &is_each);
+    if (known == NULL && !is_each) return KEYMAP_NONE;
+    found = is_each ? SEARCH_EACH : add_form(routes, known);
+    keymap_add(&routes->by_key, key, found);
+    return found;
+}
+
+// Where the edges of what is kept are made.
+static Arena *keeper(RefineRoutes *routes) {
+    return routes->memory == NULL ? &routes->arena : refine_memory_arena(routes->memory);
+}
+
+// A new form with edges of the keeper, or none.
+static uint32_t keep_form(RefineRoutes *routes, uint64_t key, RefineForm *form) {
+    uint32_t id = SEARCH_EACH;
+    if (form != NULL) {
+        form->key = key;
+        finish_form(routes, form);
+        id = add_form(routes, form);
+    }
+    keymap_add(&routes->by_key, key, id);
+    if (routes->memory != NULL) refine_memory_keep(routes->memory, key, form);
+    return id;
 }
 
 static uint32_t difference(const FabricShape *shape, const RefineDigits *a, const RefineDigits *b) {
@@ -137,20 +190,7 @@ static bool find_route(const RefineRoutes *routes, uint32_t from, uint32_t to, R
 
 // ---- Pairs that are searched
 
-static void copy_edges(const RefineRoutes *routes, const Route *route, RefineForm *form) {
-    uint64_t seen = 0;
-    for (uint32_t i = 0; i < route->count; i++) {
-        FabricLink link = fabric_link(routes->fabric, route->edges[i].link);
-        form->edges[i] = (RefineFormEdge){.base = route->edges[i].link,
-                                          .weight = route->edges[i].weight,
-                                          .hop = (uint32_t)(seen / route->weight_total),
-                                          .rule = link.rule,
-                                          .capacity_Bps = link.capacity_Bps};
-        seen += route->edges[i].weight;
-    }
-}
-
-static RefineForm form_of_route(RefineRoutes *routes, const Route *route) {
+static RefineForm form_of_route(const RefineRoutes *routes, const Route *route) {
     RefineForm form = {.edge_count = route->count,
                        .scale = route->weight_total,
                        .hops = route->hops,
@@ -158,8 +198,6 @@ static RefineForm form_of_route(RefineRoutes *routes, const Route *route) {
                        .step_param = net_step_param(routes->fabric, route),
                        .tier = tier_shape(routes->fabric, route)};
     form.tier_key = tier_shape_digest(&form.tier);
-    form.edges = arena_alloc(&routes->arena, route->count, sizeof *form.edges);
-    copy_edges(routes, route, &form);
     return form;
 }
 
@@ -195,38 +233,67 @@ bool refine_route_can_search(const RefineRoutes *routes, const RefineSample *sam
     return refuse_links(err);
 }
 
+static uint32_t add_explicit(RefineRoutes *routes, uint64_t key, const Route *route) {
+    RefineMemory *memory = routes->memory;
+    RefineForm form = form_of_route(routes, route);
+    bool is_kept = memory != NULL && refine_memory_has_room(memory, route->count);
+    Arena *arena = is_kept ? refine_memory_arena(memory) : &routes->arena;
+    form.is_explicit = true;
+    form.key = key;
+    form.links = arena_copy(arena, route->edges, route->count, sizeof *form.links);
+    finish_form(routes, &form);
+    if (is_kept) refine_memory_keep(memory, key, &form);
+    return add_form(routes, &form);
+}
+
+// Counts one more pair that has to be searched, whether or not an earlier run has found it.
+static bool count_explicit(RefineRoutes *routes, uint32_t links, Err *err) {
+    if (routes->explicit_count == EXPLICIT_MAX) return refuse_pairs(err);
+    if (links > EXPLICIT_LINKS_MAX - routes->explicit_links) return refuse_links(err);
+    routes->explicit_count++;
+    routes->explicit_links += links;
+    return true;
+}
+
+static bool search_new(RefineRoutes *routes, uint64_t key, uint32_t from, uint32_t to,
+                       uint32_t *out, Err *err) {
+    if (routes->explicit_count == EXPLICIT_MAX) return refuse_pairs(err);
+    Route route = {0};
+    bool done =
+        find_route(routes, from, to, &route, err) && count_explicit(routes, route.count, err);
+    if (done) *out = add_explicit(routes, key, &route);
+    fabric_route_free(&route);
+    return done;
+}
+
 static bool search_pair(RefineRoutes *routes, uint32_t from, uint32_t to, uint32_t *out, Err *err) {
     uint64_t kind = routes->without_faults ? KEY_PAIR_AS_BUILT : KEY_PAIR;
     uint64_t key = refine_mix2(kind, ((uint64_t)from << 32) | to);
     *out = keymap_find(&routes->by_key, key);
     if (*out != KEYMAP_NONE) return true;
-    if (routes->explicit_count == EXPLICIT_MAX) return refuse_pairs(err);
-    Route route = {0};
-    bool done = find_route(routes, from, to, &route, err);
-    if (done && route.count > EXPLICIT_LINKS_MAX - routes->explicit_links) done = refuse_links(err);
-    if (done) {
-        routes->explicit_links += route.count;
-        RefineForm form = form_of_route(routes, &route);
-        form.is_explicit = true;
-        routes->explicit_count++;
-        *out = add_form(routes, &form);
-        keymap_add(&routes->by_key, key, *out);
+    bool is_each;
+    const RefineForm *known = NULL;
+    if (routes->memory != NULL) known = refine_memory_find(routes->memory, key, &is_each);
+    if (known == NULL) {
+        if (!search_new(routes, key, from, to, out, err)) return false;
+    } else {
+        if (!count_explicit(routes, known->edge_count, err)) return false;
+        *out = add_form(routes, known);
     }
-    fabric_route_free(&route);
-    return done;
+    keymap_add(&routes->by_key, key, *out);
+    return true;
 }
 
 // ---- Pairs of one form
 
 static bool form_of_difference(RefineRoutes *routes, uint32_t differs, uint32_t *out, Err *err) {
     uint64_t key = refine_mix2(KEY_DIFFERENCE, differs);
-    *out = keymap_find(&routes->by_key, key);
+    *out = find_form(routes, key);
     if (*out != KEYMAP_NONE) return true;
     RefineForm form = {0};
     bool is_affine;
-    if (!refine_form_make(routes, differs, &routes->arena, &form, &is_affine, err)) return false;
-    *out = is_affine ? add_form(routes, &form) : SEARCH_EACH;
-    keymap_add(&routes->by_key, key, *out);
+    if (!refine_form_make(routes, differs, keeper(routes), &form, &is_affine, err)) return false;
+    *out = keep_form(routes, key, is_affine ? &form : NULL);
     return true;
 }
 
@@ -248,16 +315,20 @@ static bool rest_of_form(RefineRoutes *routes, const RefineForm *healthy, const 
                          const Route *route, RefineForm *out) {
     if (route->is_hashed) return false;
     RefineForm form = form_of_route(routes, route);
+    form.edges = arena_alloc(keeper(routes), route->count, sizeof *form.edges);
     for (uint32_t i = 0; i < form.edge_count; i++) {
-        const RefineFormEdge *whole = edge_of_link(healthy, links, (LinkId)form.edges[i].base);
+        const RefineFormEdge *whole = edge_of_link(healthy, links, route->edges[i].link);
         if (whole == NULL) return false;
-        RefineFormEdge edge = *whole;
-        edge.weight = form.edges[i].weight;
-        edge.capacity_Bps = form.edges[i].capacity_Bps;
-        form.edges[i] = edge;
+        form.edges[i] = *whole;
+        form.edges[i].weight = route->edges[i].weight;
+        form.edges[i].capacity_Bps = fabric_link(routes->fabric, route->edges[i].link).capacity_Bps;
     }
     *out = form;
     return true;
+}
+
+static bool is_faulty(const RefineRoutes *routes, LinkId link) {
+    return (routes->is_faulty[link / 64] >> link % 64 & 1) != 0;
 }
 
 // Which links of a pair are faulty, and what is left of them; 0 when none is.
@@ -265,15 +336,15 @@ static uint64_t fault_key(const RefineRoutes *routes, uint32_t healthy, const Li
     const RefineForm *form = &routes->forms[healthy];
     uint64_t key = 0;
     for (uint32_t i = 0; i < form->edge_count; i++) {
-        if (!form->edges[i].is_suspect || !fabric_link_is_faulty(routes->fabric, links[i]))
-            continue;
+        if (!form->edges[i].is_suspect || !is_faulty(routes, links[i])) continue;
         key = refine_mix2(key + i, fabric_link(routes->fabric, links[i]).capacity_Bps);
     }
-    return key == 0 ? 0 : refine_mix2(refine_mix2(KEY_FAULTS, healthy), key);
+    return key == 0 ? 0 : refine_mix2(refine_mix2(KEY_FAULTS, form->key), key);
 }
 
 static bool add_faulty_form(RefineRoutes *routes, uint64_t key, uint32_t healthy,
-                            const LinkId *links, uint32_t from, uint32_t to, Err *err) {
+                            const LinkId *links, uint32_t from, uint32_t to, uint32_t *out,
+                            Err *err) {
     Route route = {0};
     RefineForm form;
     if (!find_route(routes, from, to, &route, err)) {
@@ -281,7 +352,7 @@ static bool add_faulty_form(RefineRoutes *routes, uint64_t key, uint32_t healthy
         return false;
     }
     bool is_rest = rest_of_form(routes, &routes->forms[healthy], links, &route, &form);
-    keymap_add(&routes->by_key, key, is_rest ? add_form(routes, &form) : SEARCH_EACH);
+    *out = keep_form(routes, key, is_rest ? &form : NULL);
     fabric_route_free(&route);
     return true;
 }
@@ -298,9 +369,9 @@ static bool form_with_faults(RefineRoutes *routes, uint32_t healthy, uint32_t fr
     uint64_t key = fault_key(routes, healthy, links);
     *out = healthy;
     bool done = true;
-    if (key != 0 && keymap_find(&routes->by_key, key) == KEYMAP_NONE)
-        done = add_faulty_form(routes, key, healthy, links, from, to, err);
-    if (done && key != 0) *out = keymap_find(&routes->by_key, key);
+    if (key != 0) *out = find_form(routes, key);
+    if (*out == KEYMAP_NONE)
+        done = add_faulty_form(routes, key, healthy, links, from, to, out, err);
     mem_free(links);
     return done;
 }
@@ -326,11 +397,31 @@ static bool is_through_switch(const RefineRoutes *routes, const RefineForm *form
         a = refine_route_digits(fabric, from);
         b = refine_route_digits(fabric, to);
     }
-    for (uint32_t i = 0; i < form->edge_count; i++) {
-        LinkId link = refine_route_edge_link(&form->edges[i], &a, &b, fabric->shape.digit_count);
-        if (!net_link_sums(fabric, link)) return false;
-    }
+    for (uint32_t i = 0; i < form->edge_count; i++)
+        if (!net_link_sums(fabric,
+                           refine_route_link(form, i, &a, &b, fabric->shape.digit_count).link))
+            return false;
     return form->hops == 2;
+}
+
+// Edges are by distance from the source: those of the first hop have half of all weights.
+static void keep_half(RefineRoutes *routes, RefineHalf half, RefineForm *form) {
+    uint32_t count = 0, hop = half == REFINE_UP ? 0 : 1;
+    uint64_t seen = 0;
+    RouteEdge *links = arena_alloc(&routes->arena, form->edge_count, sizeof *links);
+    RefineFormEdge *edges =
+        form->is_explicit ? NULL : arena_alloc(&routes->arena, form->edge_count, sizeof *edges);
+    for (uint32_t i = 0; i < form->edge_count; i++) {
+        if (form->is_explicit) {
+            if (seen / form->scale == hop) links[count++] = form->links[i];
+            seen += form->links[i].weight;
+        } else if (form->edges[i].hop == hop) {
+            edges[count++] = form->edges[i];
+        }
+    }
+    form->links = links;
+    form->edges = edges;
+    form->edge_count = count;
 }
 
 // The part of a form on one side of the switch in its middle; latency is that of the whole, because
@@ -343,12 +434,8 @@ static bool half_form(RefineRoutes *routes, uint32_t whole, RefineHalf half, uin
     RefineForm form = routes->forms[whole];
     if (!is_through_switch(routes, &form, from, to))
         return err_set(err, "GPUs %u and %u share no switch that sums", from, to);
-    RefineFormEdge *edges = arena_alloc(&routes->arena, form.edge_count, sizeof *edges);
-    uint32_t count = 0, hop = half == REFINE_UP ? 0 : 1;
-    for (uint32_t i = 0; i < form.edge_count; i++)
-        if (form.edges[i].hop == hop) edges[count++] = form.edges[i];
-    form.edges = edges;
-    form.edge_count = count;
+    keep_half(routes, half, &form);
+    finish_form(routes, &form);
     *out = add_form(routes, &form);
     keymap_add(&routes->by_key, key, *out);
     return true;
@@ -414,8 +501,14 @@ static KeyMap explicit_rules(const RefineRoutes *routes) {
     KeyMap rules = {0};
     for (uint32_t f = 0; f < routes->form_count; f++)
         for (uint32_t i = 0; routes->forms[f].is_explicit && i < routes->forms[f].edge_count; i++)
-            add_to_set(&rules, routes->forms[f].edges[i].rule);
+            add_to_set(&rules, fabric_link(routes->fabric, routes->forms[f].links[i].link).rule);
     return rules;
+}
+
+static bool all_explicit(const RefineRoutes *routes) {
+    for (uint32_t f = 0; f < routes->form_count; f++)
+        if (!routes->forms[f].is_explicit) return false;
+    return true;
 }
 
 static void find_orbits(const RefineRoutes *routes, const KeyMap *apart, Orbits *out) {
@@ -478,6 +571,7 @@ static void bundle_form(RefineRoutes *routes, const KeyMap *apart, Orbits *orbit
 }
 
 void refine_route_bundle(RefineRoutes *routes) {
+    if (all_explicit(routes)) return;
     KeyMap apart = explicit_rules(routes);
     Orbits orbits = {0};
     find_orbits(routes, &apart, &orbits);

@@ -28,7 +28,7 @@ static inline uint64_t refine_mix2(uint64_t a, uint64_t b) {
 typedef enum RefineHalf { REFINE_WHOLE, REFINE_UP, REFINE_DOWN } RefineHalf;
 
 // One link on all routes of a form: its id is base + the sum over digits of from * (digit of the
-// source) + to * (digit of the destination). In an explicit form all digits count 0.
+// source) + to * (digit of the destination).
 typedef struct RefineFormEdge {
     int64_t base;
     int64_t from[FABRIC_DIGITS_MAX], to[FABRIC_DIGITS_MAX];
@@ -41,37 +41,43 @@ typedef struct RefineFormEdge {
     uint32_t plane_count; // of the others
 } RefineFormEdge;
 
-// Routes that are alike but for the digits of their ends.
+// Routes that are alike but for the digits of their ends; or, explicit, the one of a pair.
 typedef struct RefineForm {
-    RefineFormEdge *edges;
-    uint32_t edge_count;
-    uint32_t scale; // of the weights
+    RefineFormEdge *edges; // NULL in an explicit form
+    RouteEdge *links;      // of an explicit form
+    uint32_t edge_count;   // of either
+    uint32_t scale;        // of the weights
     uint32_t hops;
     Time latency_ps;
     CalibParam step_param;
     TierShape tier;
     Digest tier_key;
+    uint64_t key;     // of what it is a function of, beside the machine
     bool is_explicit; // of one pair
     bool is_suspect;  // one of its edges is
 } RefineForm;
 
+typedef struct RefineMemory RefineMemory; // refine_memory.h
+
 // A zeroed RefineRoutes but for the fabric is empty.
 typedef struct RefineRoutes {
     const Fabric *fabric;
-    Fabric healthy;      // the fabric as built
-    bool without_faults; // forms of the machine as built are wanted
+    Fabric healthy;       // the fabric as built
+    bool without_faults;  // forms of the machine as built are wanted
+    RefineMemory *memory; // of the same machine, borrowed; NULL: none
     Arena arena;
     RefineForm *forms;
     uint32_t form_count, form_capacity;
     KeyMap by_key;
     LinkId *faulty; // heap; links that are not as built, some more than once
     uint32_t faulty_count, faulty_capacity;
+    uint64_t *is_faulty; // by link, a bit each; NULL: none is
     KeyMap faulty_rules; // a set
     uint32_t explicit_count;
     uint64_t explicit_links; // of all of them
 } RefineRoutes;
 
-void refine_route_open(RefineRoutes *routes, const Fabric *fabric);
+void refine_route_open(RefineRoutes *routes, const Fabric *fabric, RefineMemory *memory);
 void refine_route_close(RefineRoutes *routes);
 // The form of the route between two GPUs, made when it is new. Refused: no route, or more explicit
 // ones than can be searched.
@@ -94,6 +100,9 @@ RefineDigits refine_route_digits(const Fabric *fabric, uint32_t gpu);
 // The link of an edge between two GPUs.
 LinkId refine_route_edge_link(const RefineFormEdge *edge, const RefineDigits *from,
                               const RefineDigits *to, uint32_t digit_count);
+// Link number i of a form between two GPUs, and its weight.
+RouteEdge refine_route_link(const RefineForm *form, uint32_t i, const RefineDigits *from,
+                            const RefineDigits *to, uint32_t digit_count);
 // Looks for the digits at which the edge is this link; they are set where it follows them.
 bool refine_route_edge_find(const RefineFormEdge *edge, const FabricShape *shape, LinkId link,
                             RefineDigits *out);

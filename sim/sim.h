@@ -23,7 +23,9 @@ typedef struct SimOptions {
     SimForm form;
     struct FoldMemory *routes; // of this machine, remembered from run to run (fold_memory.h); NULL:
                                // each run finds its own
-    uint32_t first_gpu;        // rank r is on GPU first_gpu + r
+    uint32_t first_gpu;        // rank r is on live GPU first_gpu + r, unless it has a place:
+    const uint32_t *places;    // rank r is on live GPU places[r] (pool_place.h); NULL: none has.
+                               // Borrowed as the schedule is
     bool keep_spans;
     uint32_t flow_eps_ppb; // of flow_set_eps; 0 is exact. One for all of a simulation
 } SimOptions;

@@ -8,6 +8,7 @@
 // a shared link they are equal to the picosecond.
 #include "sim/tenants.h"
 
+#include "model/plan/pool_place.h"
 #include "model/base/num.h"
 #include "model/base/progress.h"
 #include "model/base/wide.h"
@@ -54,6 +55,7 @@ static bool open_work(const TenantsInput *input, const Tenant *tenant, TenantWor
                            .keep_phases = true};
     out->lag = tenant->plan.pools[0].micro_batches;
     return (open_load(input, tenant, &out->load, err) &&
+            pool_place_order(input->fabric, &tenant->plan.pools[0], &out->places, err) &&
             evaluate_plan(&alone, &tenant->plan, tenant->sequences, &out->evaluation, err)) ||
            err_prefix(err, "%s", tenant->name);
 }
@@ -156,14 +158,17 @@ static bool run_prompt(TenantsState *state, TenantsRun *run, Time *alone, Time *
     uint64_t chunk =
         scenario->prefill_chunk < scenario->isl ? scenario->prefill_chunk : scenario->isl;
     uint64_t full = scenario->isl / chunk, rest = scenario->isl % chunk, before = 0;
+    uint32_t cp = state->input->tenants[run->measured].plan.pools[0].cp;
     uint64_t samples = full < SAMPLES ? full : SAMPLES;
     for (uint64_t i = 0; i < samples; i++) {
         uint64_t index = samples == 1 ? 0 : wide_mul_div(i, full - 1, samples - 1);
-        run->shape = step_shape_prefill(chunk, index * chunk);
+        StepShape whole = step_shape_prefill(chunk, index * chunk);
+        run->shape = step_shape_cp(&whole, cp);
         if (!add_chunk(state, run, i == 0 ? 0 : index - before - 1, &prompt, err)) return false;
         before = index;
     }
-    run->shape = step_shape_prefill(rest, full * chunk);
+    StepShape whole = step_shape_prefill(rest, full * chunk);
+    run->shape = step_shape_cp(&whole, cp);
     if (rest > 0 && !add_chunk(state, run, 0, &prompt, err)) return false;
     *out = num_round(prompt.intervals_ps + prompt.overhang_ps);
     return true;
@@ -247,6 +252,7 @@ bool tenants_measure(const TenantsInput *input, TenantsWhat what, TenantsResult 
     for (uint32_t t = 0; t < input->count; t++) {
         evaluate_free(&state.works[t].evaluation);
         load_free(&state.works[t].load);
+        mem_free(state.works[t].places);
     }
     arena_free(&scratch);
     if (!done) {

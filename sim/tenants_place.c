@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "model/plan/pool_place.h"
+
 #define CANDIDATES_MAX 512 // that are looked at; most are equal to others
 #define ORDERS_MAX     24  // 4!
 #define EQUAL          1e-9
@@ -20,14 +22,19 @@ bool tenants_place_prove(const TenantsInput *input, TenantHosts hosts, TenantPro
         const Tenant *tenant = &input->tenants[t];
         const Pool *pool = &tenant->plan.pools[0];
         uint32_t ranks = pool_ranks(pool);
+        uint32_t *places = NULL;
         if (ranks > live || pool->first_gpu > live - ranks) {
             done = err_set(err, "%s: %u GPUs from GPU %u on, the machine has %u", tenant->name,
                            ranks, pool->first_gpu, live);
             continue;
         }
+        if (!pool_place_ranks(input->fabric, pool, &places, err)) {
+            done = err_prefix(err, "%s", tenant->name);
+            continue;
+        }
         uint32_t *gpus = arena_alloc(&scratch, ranks, sizeof *gpus);
-        for (uint32_t r = 0; r < ranks; r++)
-            gpus[r] = fabric_live_gpu(input->fabric, pool->first_gpu + r);
+        for (uint32_t r = 0; r < ranks; r++) gpus[r] = fabric_live_gpu(input->fabric, places[r]);
+        mem_free(places);
         claims[t] = (TenantClaim){tenant->name, gpus, ranks};
     }
     done = done && tenant_proof_find(input->fabric, claims, input->count, hosts, out, err);

@@ -89,7 +89,9 @@ static bool submit(TenantsState *state, Opening *opening, uint32_t tenant, Err *
     TenantWork *work = &state->works[tenant];
     bool is_measured = tenant == run->measured;
     EvaluatePhase *phase = phase_of(work, is_measured ? run->phase : PHASE_DECODE);
-    SimOptions options = {.form = opening->form, .first_gpu = pool_of(state, tenant)->first_gpu};
+    SimOptions options = {.form = opening->form,
+                          .first_gpu = pool_of(state, tenant)->first_gpu,
+                          .places = work->places};
     StepShape shape = is_measured ? run->shape : phase->shape;
     Time when = 0;
     uint32_t passes = is_measured ? (WARM_STEPS + run->steps) * work->lag : 0;

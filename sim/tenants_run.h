@@ -9,8 +9,9 @@
 typedef struct TenantWork {
     Evaluation evaluation; // alone, with the schedules of its phases
     Load load;
-    uint32_t lag; // passes of one decode step
-    Time step_ps; // of it, alone, without the engine's time
+    uint32_t *places; // of its ranks; NULL: in order
+    uint32_t lag;     // passes of one decode step
+    Time step_ps;     // of it, alone, without the engine's time
 } TenantWork;
 
 // Whose time is measured, beside the decode of the others.

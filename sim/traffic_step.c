@@ -113,17 +113,19 @@ static void add_step(Loads *loads, const Traffic *traffic, uint32_t s) {
     }
 }
 
-// The time of each link at nominal capacity; returns when the last one can be done.
+// The time of each link at nominal capacity, behind its burst; returns when the last one can be
+// done.
 static Time time_links(Loads *loads) {
     Time last = 0;
     for (uint32_t i = 0; i < loads->touched_count; i++) {
         LinkLoad *link = &loads->links[loads->touched[i]];
-        Wide per_second =
-            wide_mul(loads->net->links[loads->touched[i]].link.capacity_Bps, loads->net->scale);
-        Wide seconds = link->load / per_second;
+        const FabricLink *of = &loads->net->links[loads->touched[i]].link;
+        Wide per_second = wide_mul(of->capacity_Bps, loads->net->scale);
+        Wide burst = wide_mul(of->burst_B, loads->net->scale);
+        Wide load = link->load > burst ? link->load - burst : 0, seconds = load / per_second;
         if (seconds >= (Wide)(TIME_MAX / PS_PER_SECOND)) seconds = TIME_MAX / PS_PER_SECOND;
         link->moving_ps = at_most(seconds * (Wide)PS_PER_SECOND +
-                                  link->load % per_second * (Wide)PS_PER_SECOND / per_second);
+                                  load % per_second * (Wide)PS_PER_SECOND / per_second);
         if (link->earliest_ps + link->moving_ps > last) last = link->earliest_ps + link->moving_ps;
     }
     return last;

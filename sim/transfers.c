@@ -131,7 +131,11 @@ void transfers_bound_add(TransfersBound *bound, const NetTransfer *transfer, con
     }
     begin += route->latency_ps;
     Wide bytes = (Wide)transfer->bytes << PART_SHIFT;
-    Time end = end_of(begin, bytes, route->bandwidth_Bps);
+    uint64_t burst_B = 0;
+    for (uint32_t i = 0; i < route->count; i++)
+        burst_B += fabric_link(bound->fabric, route->edges[i].link).burst_B;
+    Wide after = bytes > (Wide)burst_B << PART_SHIFT ? bytes - ((Wide)burst_B << PART_SHIFT) : 0;
+    Time end = end_of(begin, after, route->bandwidth_Bps);
     if (end > bound->alone_ps) bound->alone_ps = end;
     for (uint32_t i = 0; i < route->count; i++) {
         LinkSum *link = sum_of(bound, route->edges[i].link);
@@ -178,8 +182,10 @@ bool transfers_bound_close(TransfersBound *bound, TransfersResult *out, Err *err
     Time latest = bound->is_beyond ? TIME_MAX : bound->alone_ps;
     for (uint32_t i = 0; i < bound->link_count; i++) {
         const LinkSum *sum = &bound->links[i];
-        Time end =
-            end_of(sum->earliest, sum->sum, fabric_link(bound->fabric, sum->link).capacity_Bps);
+        FabricLink link = fabric_link(bound->fabric, sum->link);
+        Wide burst = (Wide)link.burst_B << PART_SHIFT;
+        Wide after = sum->sum > burst ? sum->sum - burst : 0;
+        Time end = end_of(sum->earliest, after, link.capacity_Bps);
         if (end > latest) latest = end;
     }
     if (latest < TIME_MAX) {

@@ -52,20 +52,24 @@ static CalibParam rate_param(const FlowRun *run, LinkClass link_class) {
     return is_copy ? CALIB_NVLINK_COPY : net_bandwidth_param(link_class);
 }
 
+// What of a number of bytes on a link is left for a transfer.
+static uint64_t efficient(const FlowRun *run, const FabricLink *link, uint64_t bytes) {
+    if (run->options->calib == NULL) return bytes;
+    CalibParam param = rate_param(run, link->link_class);
+    int64_t real = num_round((double)bytes * run->options->calib->values[param].value);
+    return real > 0 ? (uint64_t)real : 1;
+}
+
 static bool resource_of(FlowRun *run, LinkId id, ResourceId *out, Err *err) {
     uint32_t found = keymap_find(&run->resource_by_link, id);
     if (found == KEYMAP_NONE) {
         FabricLink link = fabric_link(run->fabric, id);
-        uint64_t capacity = link.capacity_Bps;
-        if (run->options->calib) {
-            CalibParam param = rate_param(run, link.link_class);
-            int64_t real = num_round((double)capacity * run->options->calib->values[param].value);
-            capacity = real > 0 ? (uint64_t)real : 1;
-        }
+        uint64_t capacity = efficient(run, &link, link.capacity_Bps);
         if (capacity > FLOW_CAPACITY_MAX)
             return err_set(err, "a link of %" PRIu64 " B/s is faster than the flow model can hold",
                            link.capacity_Bps);
         found = flow_add_resource(run->net, capacity);
+        if (link.burst_B > 0) flow_set_burst(run->net, found, efficient(run, &link, link.burst_B));
         keymap_add(&run->resource_by_link, id, found);
     }
     *out = found;

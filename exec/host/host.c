@@ -1,300 +1,380 @@
-// The host back end: ranks take turns in one thread until none can go on.
+// The host back end: messages between threads.
 //
-// Invariant: an operation is reached when all before it on its stream and all that it waits for
-// have ended; a collective moves its bytes when the last of its group reaches it, a send when it is
-// reached, a receive when it ends. What a run leaves in memory depends on the schedule, the shape,
-// the load and the initial bytes alone: schedule_check has excluded races, so the order of turns
-// does not matter.
+// Invariant: whoever comes second copies, from the memory of the sender to that of the receiver,
+// outside all locks; so a message is copied once, and a receive that came first costs its thread
+// nothing but the sleep. An end lies in the box of its receiver until the other end takes it out,
+// or its own call takes it back; a call returns only when none of its ends can be touched any more.
+// Source: the rendezvous of MPI implementations (eager sends are copied: POST).
 #include "exec/host/host.h"
 
-#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
-#include "exec/host/host_internal.h"
+#define PS_PER_NS   1000
+#define NS_PER_S    1000000000
+#define START_NS    100000 // from when the last rank comes to the start until all go, and
+#define WAKE_NS     10000  // for each rank: time to wake up and sleep again
+#define ENDS_INLINE 8      // ends of a call that need no heap
 
-bool host_moves(OpKind kind) {
-    return kind == OP_COPY || schedule_op_is_comm(kind);
+typedef struct Call {
+    _Atomic uint32_t open; // ends that still wait
+    const char *bad;       // why one of them failed, under the lock of the rank's box
+} Call;
+
+// One end of a message that waits for the other.
+typedef struct End {
+    Call *call; // NULL: a post, which owns its memory
+    uint32_t rank;
+    MessageKind kind;
+    uint8_t *bytes;
+    uint64_t count;
+    _Atomic bool is_done;
+} End;
+
+typedef struct Entry {
+    uint64_t tag;
+    uint32_t from;
+    bool is_receive;
+    End *end;
+} Entry;
+
+// Messages to one rank.
+typedef struct Box {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; // of calls of this rank
+    Entry *entries;         // heap
+    uint32_t count, capacity;
+} Box;
+
+typedef struct Host {
+    uint32_t ranks;
+    uint64_t base_ns, time_out_ns;
+    Box *boxes;
+    char machine[64];
+    pthread_mutex_t lock; // of the start
+    pthread_cond_t changed;
+    uint32_t arrived, generation;
+    uint64_t start_ns;
+    _Atomic bool aborted;
+    _Atomic uint32_t aborter;
+} Host;
+
+// ---- Time
+
+static uint64_t now_ns(void) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t *arrivals_of(const HostRun *run, uint32_t port, uint32_t rank) {
-    return &run->arrived[run->first_arrived[port] + run->members[rank]];
+static struct timespec timespec_of(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
-static uint64_t *ends_of(const HostRun *run, OpId op, uint32_t rank) {
-    return &run->ended[run->first_ended[rank] + run->place[op]];
+static Time host_now(void *self) {
+    const Host *host = self;
+    return (Time)(now_ns() - host->base_ns) * PS_PER_NS;
 }
 
-static bool waits_are_met(const HostRun *run, const ScheduleCursor *cursor, uint32_t rank) {
-    const Op *op = &run->schedule->ops[cursor->op];
-    for (uint32_t i = 0; i < op->wait_count; i++) {
-        OpId on = run->schedule->waits[op->first_wait + i];
-        if (*ends_of(run, on, rank) < schedule_index_earlier(&run->index, cursor, on)) return false;
+static void open_condition(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+// ---- Boxes
+
+static Box *box_to(Host *host, uint32_t rank, const Message *message) {
+    return &host->boxes[message->kind == MESSAGE_RECV ? rank : message->peer];
+}
+
+static Entry entry_of(uint32_t rank, const Message *message, End *end) {
+    bool is_receive = message->kind == MESSAGE_RECV;
+    return (Entry){.tag = message->tag,
+                   .from = is_receive ? message->peer : rank,
+                   .is_receive = is_receive,
+                   .end = end};
+}
+
+static void put(Box *box, Entry entry) {
+    box->entries = mem_grow(box->entries, &box->capacity, box->count + 1, sizeof *box->entries);
+    box->entries[box->count++] = entry;
+}
+
+// The other end of the message that `entry` is of, taken out of the box; NULL when it is not there.
+static End *take(Box *box, const Entry *entry) {
+    for (uint32_t i = 0; i < box->count; i++) {
+        const Entry *other = &box->entries[i];
+        if (other->tag != entry->tag || other->from != entry->from ||
+            other->is_receive == entry->is_receive)
+            continue;
+        End *end = other->end;
+        box->entries[i] = box->entries[--box->count];
+        return end;
     }
+    return NULL;
+}
+
+// An end of the caller's own, whose other end has not come.
+static bool take_back(Box *box, const End *end) {
+    for (uint32_t i = 0; i < box->count; i++) {
+        if (box->entries[i].end != end) continue;
+        box->entries[i] = box->entries[--box->count];
+        return true;
+    }
+    return false;
+}
+
+// Tells the call of an end that it is over; a post has none.
+static void finish(Host *host, End *end, const char *bad) {
+    if (end->call == NULL) {
+        mem_free(end->bytes);
+        mem_free(end);
+        return;
+    }
+    Box *box = &host->boxes[end->rank];
+    Call *call = end->call;
+    pthread_mutex_lock(&box->lock);
+    if (bad != NULL) call->bad = bad;
+    atomic_store(&end->is_done, true);
+    if (atomic_fetch_sub(&call->open, 1) == 1) pthread_cond_broadcast(&box->changed);
+    pthread_mutex_unlock(&box->lock);
+}
+
+static End *new_post(uint32_t rank, const Message *message) {
+    End *end = mem_alloc(1, sizeof *end);
+    *end = (End){.rank = rank, .kind = MESSAGE_POST, .count = message->count};
+    end->bytes = mem_realloc(NULL, message->count > 0 ? message->count : 1, 1);
+    if (message->count > 0) memcpy(end->bytes, message->bytes, message->count);
+    return end;
+}
+
+// ---- A group of messages
+
+static bool move(Host *host, const Message *message, End *other, Err *err) {
+    bool receives = message->kind == MESSAGE_RECV;
+    uint64_t sent = receives ? other->count : message->count;
+    uint64_t expected = receives ? message->count : other->count;
+    if (sent != expected) {
+        finish(host, other, "the ends of a message have different lengths");
+        return err_set(err, "a message of %llu bytes %s rank %u, expected %llu",
+                       (unsigned long long)sent, receives ? "of" : "to", message->peer,
+                       (unsigned long long)expected);
+    }
+    if (sent > 0 && receives) memcpy(message->bytes, other->bytes, sent);
+    if (sent > 0 && !receives) memcpy(other->bytes, message->bytes, sent);
+    finish(host, other, NULL);
     return true;
 }
 
-static void push(HostRun *run, uint32_t rank) {
-    if (run->queued[rank]) return;
-    run->queued[rank] = true;
-    uint32_t ranks = run->schedule->rank_count, place = run->queue_first + run->queue_count++;
-    run->queue[place < ranks ? place : place - ranks] = rank;
-}
-
-static uint32_t pop(HostRun *run) {
-    uint32_t rank = run->queue[run->queue_first++];
-    if (run->queue_first == run->schedule->rank_count) run->queue_first = 0;
-    run->queue_count--;
-    run->queued[rank] = false;
-    return rank;
-}
-
-// ---- Partners
-
-static uint32_t group_of(const HostRun *run, const Op *op, uint32_t rank) {
-    uint32_t group = 0, position = 0;
-    bool found = schedule_group_of(&run->schedule->groups[op->comm.group], rank, &group, &position);
-    assert(found);
-    return found ? group : 0;
-}
-
-// Whether all of the group have come as far as this rank in the channel of `op`.
-static bool group_is_complete(const HostRun *run, const Op *op, uint32_t group, uint64_t number) {
-    const GroupFamily *family = &run->schedule->groups[op->comm.group];
-    for (uint32_t i = 0; i < family->size; i++) {
-        uint32_t rank = schedule_group_member(family, group, i);
-        uint32_t port = schedule_wire_port(&run->wiring, OP_COLLECTIVE, op->comm.group,
-                                           op->comm.channel, run->roles[rank]);
-        if (*arrivals_of(run, port, rank) < number) return false;
+// Meets the other end if it is there; else `end` waits in the box (a post's copy: `end` is NULL).
+static bool meet(Host *host, uint32_t rank, const Message *message, End *end, Call *call,
+                 Err *err) {
+    Box *box = box_to(host, rank, message);
+    Entry entry = entry_of(rank, message, end);
+    End *other, *post = NULL;
+    pthread_mutex_lock(&box->lock);
+    other = take(box, &entry);
+    if (other == NULL && message->kind == MESSAGE_POST) { // copied outside the lock: look again
+        pthread_mutex_unlock(&box->lock);
+        entry.end = post = new_post(rank, message);
+        pthread_mutex_lock(&box->lock);
+        other = take(box, &entry);
     }
-    return true;
+    if (other == NULL) {
+        if (message->kind != MESSAGE_POST) atomic_fetch_add(&call->open, 1);
+        put(box, entry);
+        post = NULL;
+    }
+    pthread_mutex_unlock(&box->lock);
+    if (post != NULL) finish(host, post, NULL);
+    if (other == NULL) return true;
+    if (end != NULL) atomic_store(&end->is_done, true);
+    return move(host, message, other, err);
 }
 
-// The operation of each member is that at the head of its stream of this channel.
-static bool move_group(HostRun *run, const Op *op, uint32_t group, Err *err) {
-    const GroupFamily *family = &run->schedule->groups[op->comm.group];
-    OpId *ops = mem_alloc(family->size, sizeof *ops);
-    for (uint32_t i = 0; i < family->size; i++) {
-        uint32_t rank = schedule_group_member(family, group, i);
-        uint32_t port = schedule_wire_port(&run->wiring, OP_COLLECTIVE, op->comm.group,
-                                           op->comm.channel, run->roles[rank]);
-        uint32_t stream = run->wiring.ports[port].stream;
-        ops[i] = run->cursors[(size_t)rank * SCHEDULE_STREAMS_MAX + stream].op;
-        push(run, rank);
+// Takes back the ends that still wait for others, and waits for those that are being copied.
+static void withdraw(Host *host, uint32_t rank, const Message *messages, End *ends, uint32_t count,
+                     Call *call) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (ends[i].call == NULL || atomic_load(&ends[i].is_done)) continue;
+        Box *box = box_to(host, rank, &messages[i]);
+        pthread_mutex_lock(&box->lock);
+        bool was_there = take_back(box, &ends[i]);
+        pthread_mutex_unlock(&box->lock);
+        if (was_there) atomic_fetch_sub(&call->open, 1);
     }
-    bool good = host_collective(run, group, ops, err);
-    mem_free(ops);
+    Box *own = &host->boxes[rank];
+    pthread_mutex_lock(&own->lock);
+    while (atomic_load(&call->open) > 0) pthread_cond_wait(&own->changed, &own->lock);
+    pthread_mutex_unlock(&own->lock);
+}
+
+static bool refuse(const Host *host, const Message *messages, const End *ends, uint32_t count,
+                   Err *err) {
+    double seconds = (double)host->time_out_ns / NS_PER_S;
+    if (atomic_load(&host->aborted))
+        return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
+    for (uint32_t i = 0; i < count; i++)
+        if (ends[i].call != NULL && !atomic_load(&ends[i].is_done))
+            return err_set(err, "no %s rank %u within %.3g s",
+                           messages[i].kind == MESSAGE_RECV ? "message of" : "receive at",
+                           messages[i].peer, seconds);
+    return err_set(err, "no answer within %.3g s", seconds);
+}
+
+// Until all ends are over. False: aborted, or too late.
+static bool wait_for_ends(Host *host, uint32_t rank, Call *call) {
+    Box *own = &host->boxes[rank];
+    if (atomic_load(&call->open) == 0) {
+        // the last to finish an end may still be inside `finish`
+        pthread_mutex_lock(&own->lock);
+        pthread_mutex_unlock(&own->lock);
+        return true;
+    }
+    struct timespec limit = timespec_of(now_ns() + host->time_out_ns);
+    int status = 0;
+    pthread_mutex_lock(&own->lock);
+    while (atomic_load(&call->open) > 0 && !atomic_load(&host->aborted) && status == 0)
+        status = pthread_cond_timedwait(&own->changed, &own->lock, &limit);
+    bool is_over = atomic_load(&call->open) == 0;
+    pthread_mutex_unlock(&own->lock);
+    return is_over;
+}
+
+static bool host_exchange(void *self, uint32_t rank, const Message *messages, uint32_t count,
+                          Err *err) {
+    Host *host = self;
+    End few[ENDS_INLINE];
+    End *ends = count <= ENDS_INLINE ? few : mem_alloc(count, sizeof *ends);
+    Call call = {0};
+    bool good = true;
+    uint32_t met = 0;
+    for (; good && met < count; met++) {
+        const Message *message = &messages[met];
+        bool is_post = message->kind == MESSAGE_POST;
+        ends[met] = (End){.call = is_post ? NULL : &call,
+                          .rank = rank,
+                          .kind = message->kind,
+                          .bytes = message->bytes,
+                          .count = message->count};
+        good = meet(host, rank, message, is_post ? NULL : &ends[met], &call, err);
+    }
+    if (good && !wait_for_ends(host, rank, &call)) good = refuse(host, messages, ends, met, err);
+    if (!good) withdraw(host, rank, messages, ends, met, &call);
+    if (good && call.bad != NULL) good = err_set(err, "%s", call.bad);
+    if (ends != few) mem_free(ends);
     return good;
 }
 
-// The rank at the other end of a message.
-static uint32_t peer_of(const HostRun *run, const Op *op, uint32_t rank) {
-    return schedule_rank_at(&run->schedule->roles[op->comm.peer].ranks, run->members[rank]);
-}
+// ---- The start, and the end
 
-static uint64_t partner_arrivals(const HostRun *run, const Op *op, uint32_t rank) {
-    OpKind kind = op->kind == OP_SEND ? OP_RECV : OP_SEND;
-    RoleId own = run->roles[rank];
-    uint32_t port = schedule_wire_port(&run->wiring, kind, own, op->comm.channel, op->comm.peer);
-    return *arrivals_of(run, port, peer_of(run, op, rank));
-}
-
-// Messages that a receive of this port is behind the sends.
-static uint64_t lag_of(const HostRun *run, uint32_t port) {
-    const SchedulePort *end = &run->wiring.ports[port];
-    uint64_t per_pass = 0;
-    for (uint32_t i = end->first; i < end->first + end->count; i++)
-        per_pass += schedule_index_per_pass(&run->index, run->wiring.ops[i]);
-    return per_pass * run->schedule->ops[run->wiring.ops[end->first]].comm.lag;
-}
-
-// ---- One operation
-
-// What happens when all that the operation waits for has ended.
-static bool reach(HostRun *run, OpId id, uint32_t rank, Err *err) {
-    const Op *op = &run->schedule->ops[id];
-    if (op->kind == OP_COPY) host_copy(run, id, rank);
-    if (!schedule_op_is_comm(op->kind)) return true;
-    uint64_t number = ++*arrivals_of(run, run->wiring.port_of[id], rank);
-    if (op->kind == OP_SEND) host_post(run, id, rank, number - 1);
-    if (op->kind != OP_COLLECTIVE) {
-        push(run, peer_of(run, op, rank));
-        return true;
+static bool host_start(void *self, uint32_t rank, Err *err) {
+    Host *host = self;
+    int status = 0;
+    (void)rank;
+    pthread_mutex_lock(&host->lock);
+    uint32_t generation = host->generation;
+    if (++host->arrived == host->ranks) {
+        host->arrived = 0;
+        host->generation++;
+        host->start_ns = now_ns() + START_NS + (uint64_t)WAKE_NS * host->ranks;
+        pthread_cond_broadcast(&host->changed);
     }
-    uint32_t group = group_of(run, op, rank);
-    return !group_is_complete(run, op, group, number) || move_group(run, op, group, err);
-}
-
-// Whether the partners let a reached operation end; a receive takes its message then.
-static bool may_end(HostRun *run, OpId id, uint32_t rank) {
-    const Op *op = &run->schedule->ops[id];
-    if (!schedule_op_is_comm(op->kind)) return true;
-    uint32_t port = run->wiring.port_of[id];
-    uint64_t number = *arrivals_of(run, port, rank);
-    if (op->kind == OP_COLLECTIVE)
-        return group_is_complete(run, op, group_of(run, op, rank), number);
-    if (op->kind == OP_SEND) return partner_arrivals(run, op, rank) >= number;
-    uint64_t lag = lag_of(run, port);
-    if (number <= lag) return true; // the data is there from the step before
-    if (partner_arrivals(run, op, rank) < number - lag) return false;
-    host_accept(run, id, rank, number - lag - 1);
+    struct timespec limit = timespec_of(now_ns() + host->time_out_ns);
+    while (host->generation == generation && !atomic_load(&host->aborted) && status == 0)
+        status = pthread_cond_timedwait(&host->changed, &host->lock, &limit);
+    bool is_good = host->generation != generation;
+    uint32_t arrived = host->arrived;
+    struct timespec start = timespec_of(host->start_ns);
+    pthread_mutex_unlock(&host->lock);
+    if (!is_good && atomic_load(&host->aborted))
+        return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
+    if (!is_good)
+        return err_set(err, "%u of %u ranks came within %.3g s", arrived, host->ranks,
+                       (double)host->time_out_ns / NS_PER_S);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start, NULL) == EINTR) continue;
     return true;
 }
 
-// Ends operations at the head of a stream as long as they may.
-static bool advance(HostRun *run, uint32_t rank, uint32_t stream, bool *changed, Err *err) {
-    size_t slot = (size_t)rank * SCHEDULE_STREAMS_MAX + stream;
-    ScheduleCursor *cursor = &run->cursors[slot];
-    while (cursor->op != SCHEDULE_NONE) {
-        if (!run->reached[slot]) {
-            if (!waits_are_met(run, cursor, rank)) return true;
-            run->reached[slot] = true;
-            if (run->init->reached != NULL) run->init->reached(run->init->context, cursor, rank);
-            if (!reach(run, cursor->op, rank, err)) return false;
-        }
-        if (!may_end(run, cursor->op, rank)) return true;
-        if (run->init->ended != NULL) run->init->ended(run->init->context, cursor, rank);
-        run->result->instances[cursor->op]++;
-        ++*ends_of(run, cursor->op, rank);
-        run->reached[slot] = false;
-        schedule_index_next(&run->index, cursor);
-        *changed = true;
+static void host_abort(void *self, uint32_t rank, const Err *why) {
+    Host *host = self;
+    (void)why;
+    atomic_store(&host->aborter, rank);
+    atomic_store(&host->aborted, true);
+    for (uint32_t i = 0; i < host->ranks; i++) {
+        pthread_mutex_lock(&host->boxes[i].lock);
+        pthread_cond_broadcast(&host->boxes[i].changed);
+        pthread_mutex_unlock(&host->boxes[i].lock);
     }
-    return true;
+    pthread_mutex_lock(&host->lock);
+    pthread_cond_broadcast(&host->changed);
+    pthread_mutex_unlock(&host->lock);
 }
 
-// ---- A run
-
-// One rank, until none of its streams can go on.
-static bool run_rank(HostRun *run, uint32_t rank, Err *err) {
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        for (uint32_t s = 0; s < run->schedule->stream_count; s++) {
-            if (!advance(run, rank, s, &changed, err)) return false;
-        }
+void host_open(uint32_t ranks, Time time_out_ps, BackEnd *out) {
+    Host *host = mem_alloc(1, sizeof *host);
+    *host = (Host){.ranks = ranks,
+                   .base_ns = now_ns(),
+                   .time_out_ns = (uint64_t)time_out_ps / PS_PER_NS,
+                   .boxes = mem_alloc(ranks, sizeof *host->boxes)};
+    for (uint32_t i = 0; i < ranks; i++) {
+        pthread_mutex_init(&host->boxes[i].lock, NULL);
+        open_condition(&host->boxes[i].changed);
     }
-    return true;
+    pthread_mutex_init(&host->lock, NULL);
+    open_condition(&host->changed);
+    snprintf(host->machine, sizeof host->machine, "this machine, %u ranks in shared memory", ranks);
+    *out = (BackEnd){.name = "host",
+                     .machine = host->machine,
+                     .self = host,
+                     .exchange = host_exchange,
+                     .now = host_now,
+                     .start = host_start,
+                     .abort = host_abort};
 }
 
-static bool run_all(HostRun *run, Err *err) {
-    const Schedule *schedule = run->schedule;
-    for (uint32_t rank = 0; rank < schedule->rank_count; rank++) push(run, rank);
-    while (run->queue_count > 0) {
-        if (!run_rank(run, pop(run), err)) return false;
+// Posts that nobody has received are left from the last passes.
+void host_close(BackEnd *back_end) {
+    Host *host = back_end->self;
+    if (host == NULL) return;
+    for (uint32_t i = 0; i < host->ranks; i++) {
+        Box *box = &host->boxes[i];
+        for (uint32_t k = 0; k < box->count; k++) finish(host, box->entries[k].end, NULL);
+        mem_free(box->entries);
+        pthread_cond_destroy(&box->changed);
+        pthread_mutex_destroy(&box->lock);
     }
-    for (size_t slot = 0; slot < (size_t)schedule->rank_count * SCHEDULE_STREAMS_MAX; slot++) {
-        OpId id = run->cursors[slot].op;
-        char text[SCHEDULE_TEXT_MAX];
-        if (id != SCHEDULE_NONE)
-            return err_set(err, "no progress: rank %u is held at %s",
-                           (uint32_t)(slot / SCHEDULE_STREAMS_MAX),
-                           schedule_op_text(schedule, id, text));
-    }
-    return true;
+    pthread_cond_destroy(&host->changed);
+    pthread_mutex_destroy(&host->lock);
+    mem_free(host->boxes);
+    mem_free(host);
+    *back_end = (BackEnd){0};
 }
 
-static void take_counts(HostRun *run) {
-    const Schedule *schedule = run->schedule;
-    uint32_t *ops = arena_alloc(&run->arena, schedule->role_count, sizeof *ops);
-    run->place = arena_alloc(&run->arena, schedule->op_count, sizeof *run->place);
-    for (OpId id = 0; id < schedule->op_count; id++)
-        run->place[id] = ops[schedule_op_role(schedule, id)]++;
-    uint64_t sum = 0;
-    run->first_ended = arena_alloc(&run->arena, schedule->rank_count, sizeof *run->first_ended);
-    for (uint32_t rank = 0; rank < schedule->rank_count; rank++) {
-        run->first_ended[rank] = sum;
-        sum += ops[run->roles[rank]];
-    }
-    run->ended = arena_alloc(&run->arena, sum, sizeof *run->ended);
-    sum = 0;
-    run->first_arrived =
-        arena_alloc(&run->arena, run->wiring.port_count, sizeof *run->first_arrived);
-    for (uint32_t port = 0; port < run->wiring.port_count; port++) {
-        run->first_arrived[port] = sum;
-        sum += schedule_role_size(schedule, run->wiring.ports[port].role);
-    }
-    run->arrived = arena_alloc(&run->arena, sum, sizeof *run->arrived);
-}
-
-static void take_cursors(HostRun *run) {
-    uint32_t ranks = run->schedule->rank_count;
-    run->roles = schedule_wire_owners(run->schedule);
-    run->members = arena_alloc(&run->arena, ranks, sizeof *run->members);
-    run->cursors = arena_alloc(&run->arena, ranks, SCHEDULE_STREAMS_MAX * sizeof *run->cursors);
-    run->reached = arena_alloc(&run->arena, ranks, SCHEDULE_STREAMS_MAX * sizeof *run->reached);
-    run->queue = arena_alloc(&run->arena, ranks, sizeof *run->queue);
-    run->queued = arena_alloc(&run->arena, ranks, sizeof *run->queued);
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        RoleId role = run->roles[rank];
-        schedule_set_index(&run->schedule->roles[role].ranks, rank, &run->members[rank]);
-        for (uint32_t s = 0; s < SCHEDULE_STREAMS_MAX; s++)
-            run->cursors[(size_t)rank * SCHEDULE_STREAMS_MAX + s] =
-                schedule_index_start(&run->index, role, s);
-    }
-}
-
-static void take_memory(HostRun *run) {
-    const HostInit *init = run->init;
-    const Schedule *schedule = run->schedule;
-    HostResult *result = run->result;
-    result->memory = arena_alloc(&result->arena, schedule->buffer_count, sizeof *result->memory);
-    result->size_B = arena_alloc(&result->arena, schedule->buffer_count, sizeof *result->size_B);
-    result->instances = arena_alloc(&result->arena, schedule->op_count, sizeof *result->instances);
-    for (BufferId id = 0; id < schedule->buffer_count; id++) {
-        const RankSet *ranks = &schedule->roles[schedule->buffers[id].role].ranks;
-        uint64_t size = extent_value(&schedule->buffers[id].bytes, run->shape);
-        uint8_t *memory = arena_alloc(&result->arena, schedule_set_size(ranks), size);
-        for (uint32_t i = 0; init->fill != NULL && i < schedule_set_size(ranks); i++)
-            init->fill(init->context, id, schedule_rank_at(ranks, i), memory + i * size, size);
-        result->memory[id] = memory;
-        result->size_B[id] = size;
-    }
-    for (uint32_t port = 0; port < run->wiring.port_count; port++) {
-        HostMail *mail = &run->mails[port];
-        uint32_t members = schedule_role_size(schedule, run->wiring.ports[port].role);
-        if (mail->slots > 0)
-            mail->bytes = arena_alloc(&run->arena, members, mail->slots * mail->slot_B);
-    }
-}
+// ---- All in one
 
 bool host_run(const Schedule *schedule, const StepShape *shape, const Load *load,
-              const HostInit *init, HostResult *out, Err *err) {
-    HostResult result = {0};
-    HostRun run = {
-        .schedule = schedule, .shape = shape, .load = load, .init = init, .result = &result};
-    bool good = host_prepare(&run, err);
-    if (good) {
-        take_cursors(&run);
-        take_counts(&run);
-        take_memory(&run);
-        good = run_all(&run, err);
-    }
-    arena_free(&run.arena);
-    mem_free(run.roles);
-    schedule_index_free(&run.index);
-    schedule_wire_close(&run.wiring);
+              const HostInit *init, InterpResult *out, Err *err) {
+    Job job = {0};
+    BackEnd back_end;
+    const ComputeUnit nothing = {0};
+    const InterpOptions options = {.fill = init->fill, .context = init->context};
+    InterpResult result = {0};
+    if (!job_open(schedule, shape, load, &job, err)) return false;
+    host_open(schedule->rank_count, HOST_TIME_OUT_PS, &back_end);
+    bool good = interp_run(&job, &back_end, &nothing, &options, &result, err);
+    host_close(&back_end);
+    job_close(&job);
     if (good)
         *out = result;
     else
-        host_free(&result);
+        interp_free(&result);
     return good;
-}
-
-void host_free(HostResult *result) {
-    arena_free(&result->arena);
-    *result = (HostResult){0};
-}
-
-const uint8_t *host_buffer(const HostResult *result, const Schedule *schedule, BufferId buffer,
-                           uint32_t rank) {
-    uint32_t member;
-    const RankSet *ranks = &schedule->roles[schedule->buffers[buffer].role].ranks;
-    if (!schedule_set_index(ranks, rank, &member)) return NULL;
-    return result->memory[buffer] + member * result->size_B[buffer];
-}
-
-Digest host_digest(const HostResult *result, const Schedule *schedule, BufferId buffer) {
-    uint64_t members = schedule_role_size(schedule, schedule->buffers[buffer].role);
-    uint64_t bytes = members * result->size_B[buffer];
-    Digest digest = hash_u64(HASH_START, bytes);
-    return hash_bytes(digest, result->memory[buffer], bytes);
 }

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,15 @@ const char *file_reason(int code) {
     case EROFS: return "the file system is read-only";
     case ENAMETOOLONG: return "the name is too long";
     case ELOOP: return "too many symbolic links";
+    case EFBIG: return "the file would be too large";
+    case EMFILE: return "too many open files";
+    case EPIPE:
+    case ECONNRESET: return "the other side is gone";
+    case ECONNREFUSED: return "nobody listens there";
+    case EADDRNOTAVAIL: return "no address of this machine";
+    case ENETUNREACH:
+    case EHOSTUNREACH: return "there is no way to it";
+    case ETIMEDOUT: return "no answer";
     default: return "the system refused it";
     }
 }
@@ -130,8 +140,20 @@ static int open_temporary(const char *path, Text *name) {
     return -1;
 }
 
+// What ends the program waits until the new file is whole or gone: no signal leaves half of one.
+static void hold_signals(sigset_t *out_before) {
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &held, out_before);
+}
+
 static bool write_by_rename(const char *path, const char *bytes, size_t count, Err *err) {
     Text name = {0};
+    sigset_t before;
+    hold_signals(&before);
     int descriptor = open_temporary(path, &name);
     bool good = descriptor >= 0 && write_and_close(descriptor, bytes, count) &&
                 rename(text_string(&name), path) == 0;
@@ -139,6 +161,7 @@ static bool write_by_rename(const char *path, const char *bytes, size_t count, E
         err_set(err, "%s: cannot be written: %s", shown(path), file_reason(errno));
         if (descriptor >= 0) unlink(text_string(&name));
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     text_free(&name);
     return good;
 }

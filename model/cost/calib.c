@@ -13,6 +13,7 @@
 
 #include "model/base/file.h"
 #include "model/base/json.h"
+#include "model/base/jsonw.h"
 #include "model/base/num.h"
 #include "model/base/rng.h"
 
@@ -287,6 +288,46 @@ bool calib_load(const char *name, const char *generation, Calib *out, Err *err) 
                 read_document(&json, generation, out, err);
     arena_free(&scratch);
     return done;
+}
+
+// Times are whole picoseconds, at least one.
+static void write_number(JsonWriter *writer, const char *key, CalibParam param, double value) {
+    Time ps = num_round(value / SECONDS_PER_PS);
+    if (calib_kind(param) == CALIB_IS_TIME)
+        jsonw_time(writer, key, ps > 0 ? ps : 1);
+    else
+        jsonw_double(writer, key, value);
+}
+
+static void write_row(JsonWriter *writer, const Calib *calib, CalibParam param) {
+    const CalibValue *value = &calib->values[param];
+    jsonw_inline_next(writer);
+    jsonw_open_object(writer, NULL);
+    jsonw_string(writer, "param", calib_param_names[param]);
+    jsonw_string(writer, "generation", *calib->generation == '\0' ? "*" : calib->generation);
+    write_number(writer, "value", param, value->value);
+    if (!value->is_default_interval) {
+        write_number(writer, "low", param, value->low);
+        write_number(writer, "high", param, value->high);
+    }
+    jsonw_string(writer, "provenance", calib_provenance_names[value->provenance]);
+    jsonw_string(writer, "source", value->source);
+    jsonw_close_object(writer);
+}
+
+void calib_write(const Calib *calib, const char *name, const char *source, Text *out) {
+    JsonWriter writer = {.text = out};
+    jsonw_open_object(&writer, NULL);
+    jsonw_string(&writer, "moesim", "calibration");
+    jsonw_u64(&writer, "version", CALIB_VERSION);
+    jsonw_string(&writer, "name", name);
+    jsonw_string(&writer, "source", source);
+    jsonw_open_array(&writer, "rows");
+    for (uint32_t param = 0; param < CALIB_COUNT; param++)
+        write_row(&writer, calib, (CalibParam)param);
+    jsonw_close_array(&writer);
+    jsonw_close_object(&writer);
+    jsonw_finish(&writer);
 }
 
 void calib_free(Calib *calib) {

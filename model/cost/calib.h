@@ -9,6 +9,7 @@
 #include "model/base/err.h"
 #include "model/base/hash.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 
 // Weakest last: the confidence of a result is the weakest provenance in it.
 #define PROVENANCE_LIST(X)                                                                         \
@@ -81,6 +82,10 @@ bool calib_load(const char *name, const char *generation, Calib *out, Err *err);
 bool calib_parse(const char *name, const char *bytes, size_t count, const char *generation,
                  Calib *out, Err *err);
 void calib_free(Calib *calib);
+
+// A file with these values as rows of one generation ("*" when the calibration is of none), which
+// reads back to equal ones. A value with a default interval is written without it.
+void calib_write(const Calib *calib, const char *name, const char *source, Text *out);
 
 // Factor by which the time governed by a parameter is multiplied in draw number `draw` of `seed`:
 // log-uniform over the interval, the same for every plan (common draws). An efficiency's factor is

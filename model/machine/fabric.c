@@ -334,6 +334,7 @@ FabricLink fabric_link(const Fabric *fabric, LinkId link) {
                       .capacity_Bps = rule->link->bandwidth_Bps * rule->link->cables,
                       .cables = rule->link->cables,
                       .latency_ps = rule->link->latency_ps,
+                      .burst_B = rule->link->burst_B * rule->link->cables,
                       .source = rule->link->source[0] == '\0' ? fabric->topology->source
                                                               : rule->link->source,
                       .rule = rule->rule};

@@ -1,8 +1,8 @@
 // The compiled machine: vertices, directed links, routes on demand. Symbolic: classes of vertices
 // and rules of links with counts; neighbours are computed when asked for.
 //
-// Vertices are numbered class by class, GPUs first, and inside a class in depth-first order of the
-// templates: GPU i is vertex i. A directed link is a bundle of cables from one vertex to another.
+// Vertices are numbered class by class, GPUs first, inside a class in depth-first order of the
+// templates: GPU i is vertex i. A directed link is a bundle of cables.
 #ifndef MODEL_MACHINE_FABRIC_H
 #define MODEL_MACHINE_FABRIC_H
 
@@ -14,7 +14,6 @@
 #include "model/base/text.h"
 #include "model/base/units.h"
 #include "model/machine/device.h"
-#include "model/machine/topology.h"
 #include "model/machine/topology_place.h"
 
 typedef uint32_t VertexId;
@@ -41,6 +40,7 @@ typedef struct FabricLink {
     uint64_t capacity_Bps; // cables x bandwidth
     uint32_t cables;
     Time latency_ps;
+    uint64_t burst_B;
     const char *source;
     uint32_t rule; // which rule of the topology, for grouping
 } FabricLink;
@@ -50,10 +50,10 @@ typedef struct RouteEdge {
     uint32_t weight; // this link carries weight / Route.weight_total of every transfer
 } RouteEdge;
 
-// The paths of a transfer, merged: edges by distance from the source, then by link; at every
-// distance the weights add up to weight_total. Parallel shortest paths share in proportion to the
-// capacity of their narrowest link (stripe and adaptive are one in a fluid model); of links of
-// policy hash out of a part, a hash of the pair takes one, for all of the transfer.
+// The paths of a transfer, merged: edges by distance, then by link; at every distance the weights
+// add up to weight_total. Parallel shortest paths share in proportion to the capacity of their
+// narrowest link (stripe and adaptive are one in a fluid model); of links of policy hash out of a
+// part, a hash of the pair takes one, for all of the transfer.
 typedef struct Route {
     RouteEdge *edges; // heap, freed by fabric_route_free
     uint32_t count, capacity;
@@ -105,8 +105,8 @@ typedef struct Fabric {
     const FabricFaults *faults; // NULL when the topology has none
 } Fabric;
 
-// Compiles a finished topology. Refuses an unknown device or one of another kind, a part without a
-// link and a live GPU that cannot reach another one, each with its place. All fields describe the
+// Compiles a finished topology. Refuses an unknown device or one of another kind, a part without
+// link and a live GPU that cannot reach another, each with its place. All fields describe the
 // machine as built; links and routes are as faults leave them. Borrows topology and catalogue.
 bool fabric_build(const Topology *topology, const DeviceCatalogue *catalogue, Fabric *out,
                   Err *err);
@@ -122,7 +122,7 @@ void fabric_vertex_name(const Fabric *fabric, VertexId vertex, Text *out);
 // A slow link has less capacity, perhaps fewer cables; a dead one, or one of a dead part, none.
 FabricLink fabric_link(const Fabric *fabric, LinkId link);
 
-// Live links that leave a vertex, one at a time: start with *cursor = 0; false after the last.
+// Live links that leave a vertex, one by one from *cursor = 0 on; false after the last.
 bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, LinkId *out);
 
 // The paths of a transfer. GPUs joined by links of policy dimension-order: these, one level after
@@ -132,7 +132,7 @@ bool fabric_next_link(const Fabric *fabric, VertexId from, uint64_t *cursor, Lin
 // these. Of those paths: the fewest links, then the fewest CPUs, then the least latency; all that
 // are left share the transfer. *out is reused: its memory grows as needed. from == to: no edges.
 bool fabric_route(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
-// The same on the machine as built, to learn which pairs a fault touches.
+// As built, to learn which pairs a fault touches.
 bool fabric_route_healthy(const Fabric *fabric, VertexId from, VertexId to, Route *out, Err *err);
 void fabric_route_free(Route *route);
 

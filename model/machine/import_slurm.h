@@ -59,6 +59,18 @@ bool import_slurm_children(ImportSlurm *slurm, const char *list, uint32_t line, 
 // Joins nodes of one name, looks up children, builds the machine.
 bool import_slurm_build(ImportSlurm *slurm, Err *err);
 
+// A tree whose switches of one level all have as much below them, with the nodes in its order:
+// size[0] nodes below each leaf, size[1] leaves below each switch above, and so on to the root. Its
+// blocks, if there are any, are the nodes of a leaf each.
+#define IMPORT_SLURM_LEVELS_MAX 4
+typedef struct ImportSlurmLevels {
+    uint32_t count; // 2 or more
+    uint32_t size[IMPORT_SLURM_LEVELS_MAX];
+} ImportSlurmLevels;
+
+// False when it is no such tree. After count_nodes of import_slurm_build.
+bool import_slurm_levels(const ImportSlurm *slurm, ImportSlurmLevels *out);
+
 // Calls `take` with each name of a hostlist, at most IMPORT_SLURM_NAMES_MAX of them.
 typedef bool (*ImportSlurmTake)(void *user, const char *name, Err *err);
 bool import_slurm_expand(const Import *import, const char *list, uint32_t line,

@@ -2,7 +2,9 @@
 // every node is taken for the same host, every NIC has a port of the same rate, and a switch has as
 // many cables up as there are NICs below it.
 //
-// Invariant: nodes keep the order of the file, so that neighbours have neighbouring numbers.
+// Invariant: nodes keep the order of the file, so that neighbours have neighbouring numbers,
+// whether the machine is written as one template or, where all switches of a level are alike, as
+// several.
 #include "model/machine/import_slurm.h"
 
 #include <stdlib.h>
@@ -186,31 +188,71 @@ static void add_nodes(ImportSlurm *s, uint32_t host) {
     }
 }
 
-// Blocks are NVLink domains of several nodes: the chips of each are parts of the machine.
-static void add_blocks(ImportSlurm *s, uint32_t host, const Device *device) {
+// Blocks are NVLink domains of several nodes: the chips of each are parts of the template `in`, of
+// which nodes first to end - 1 are copies, the blocks counted from `block` on.
+typedef struct Blocks {
+    uint32_t in, host, first, end, block;
+} Blocks;
+
+static void add_blocks(ImportSlurm *s, const Blocks *blocks, uint32_t count, const Device *device) {
     Import *import = s->import;
     ImportGraph *graph = &import->graph;
+    uint32_t in = blocks->in;
     LinkRule how = import_node_nvlink(import, "nvlink-switch", device);
     const ImportFact *planes =
         device == NULL ? NULL : import_fact_find(import->facts, IMPORT_TABLE_PLANES, device->name);
     if (planes == NULL) return;
-    uint32_t gpu =
-        import_graph_part(graph, host, (Part){.name = "gpu", .kind = PART_GPU, .device = ""});
+    uint32_t gpu = import_graph_part(graph, blocks->host,
+                                     (Part){.name = "gpu", .kind = PART_GPU, .device = ""});
     uint32_t part =
-        import_graph_part(graph, 0, (Part){.name = "node", .kind = PART_GROUP, .device = ""});
+        import_graph_part(graph, in, (Part){.name = "node", .kind = PART_GROUP, .device = ""});
     uint32_t chips = import_graph_part(
-        graph, 0, (Part){.name = "nvswitch", .kind = PART_SWITCH, .device = planes->device});
-    for (uint32_t i = 0; i < s->block_count * planes->link_count; i++)
-        import_graph_copy(graph, 0, chips);
+        graph, in, (Part){.name = "nvswitch", .kind = PART_SWITCH, .device = planes->device});
+    for (uint32_t i = 0; i < count * planes->link_count; i++) import_graph_copy(graph, in, chips);
     how.confidence = 'M';
-    for (uint32_t i = 0; i < s->node_count; i++) {
-        ImportEnd gpus = {part, i, gpu, IMPORT_ALL};
+    for (uint32_t i = blocks->first; i < blocks->end; i++) {
+        ImportEnd gpus = {part, i - blocks->first, gpu, IMPORT_ALL};
         if (s->nodes[i].block == IMPORT_NONE) continue;
+        uint32_t first = (s->nodes[i].block - blocks->block) * planes->link_count;
         for (uint32_t k = 0; k < planes->link_count; k++) {
             how.cables = planes->links[k];
-            ImportEnd chip = import_graph_end(chips, s->nodes[i].block * planes->link_count + k);
-            import_graph_link(graph, 0, gpus, chip, how);
+            import_graph_link(graph, in, gpus, import_graph_end(chips, first + k), how);
         }
+    }
+}
+
+// A template for each level, with what is below one switch; the last is the machine.
+static void add_levels(ImportSlurm *s, const ImportSlurmLevels *levels, uint32_t host,
+                       const char *device, uint32_t gpus) {
+    Import *import = s->import;
+    ImportGraph *graph = &import->graph;
+    LinkRule how = import_fact_link(import->facts, LINK_IB, "network-nic");
+    uint32_t below = host, inner_index = IMPORT_ALL, nodes = 1;
+    uint32_t inner =
+        import_graph_part(graph, host, (Part){.name = "nic", .kind = PART_NIC, .device = ""});
+    const char *name = "node";
+    for (uint32_t level = 0; level < levels->count; level++) {
+        const char *own = arena_printf(&import->arena, "group%u", level + 1);
+        uint32_t in = level + 1 < levels->count ? import_graph_template(graph, own) : 0;
+        uint32_t part = import_graph_part(
+            graph, in,
+            (Part){.name = name, .kind = PART_GROUP, .template_id = below, .device = ""});
+        ImportEnd above =
+            import_node_add(import, in, PART_SWITCH, level == 0 ? "leaf" : "switch", "");
+        for (uint32_t i = 0; i < levels->size[level]; i++)
+            import_graph_link(
+                graph, in,
+                (ImportEnd){part, import_graph_copy(graph, in, part), inner, inner_index}, above,
+                how);
+        if (level == 0 && s->block_count > 0)
+            add_blocks(s, &(Blocks){.in = in, .host = host, .end = levels->size[0]}, 1,
+                       import_node_device(import, device));
+        nodes *= levels->size[level];
+        how = uplink(s, (uint64_t)nodes * gpus);
+        inner = above.part;
+        inner_index = 0;
+        below = in;
+        name = own;
     }
 }
 
@@ -226,9 +268,15 @@ bool import_slurm_build(ImportSlurm *s, Err *err) {
     uint32_t gpus = s->gpus > 0 ? s->gpus : fact->links[0];
     uint32_t host = import_node_host(import, "node", fact->device, gpus, gpus);
     if (s->block_count == 0) import_node_host_planes(import, host, fact->device);
-    if (!add_switches(s, gpus, err)) return false;
-    add_nodes(s, host);
-    add_blocks(s, host, import_node_device(import, fact->device));
+    ImportSlurmLevels levels;
+    if (import_slurm_levels(s, &levels)) {
+        add_levels(s, &levels, host, fact->device, gpus);
+    } else {
+        if (!add_switches(s, gpus, err)) return false;
+        add_nodes(s, host);
+        add_blocks(s, &(Blocks){.host = host, .end = s->node_count}, s->block_count,
+                   import_node_device(import, fact->device));
+    }
     import_graph_find(&import->graph, "%s: %u %s and as many NICs are assumed in each",
                       s->gpus > 0 ? "the file gives the number of GPUs of a node and no more"
                                   : "the file does not say what a node holds",

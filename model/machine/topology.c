@@ -153,6 +153,34 @@ static bool check_faults(const Topology *topology, Err *err) {
            err_set(err, "faults: the letters have more than %d combinations", TOPOLOGY_WORK_MAX);
 }
 
+static uint64_t rate_of(const LinkRule *rule) {
+    return rule->bandwidth_Bps * rule->cables;
+}
+
+// Links that are compared by class and rate have equal bursts then. A fault can give one link the
+// rate of another.
+static bool check_burst(const Topology *topology, const Template *in, uint32_t link, Err *err) {
+    const LinkRule *rule = &in->links[link];
+    if (rule->burst_B == 0) return true;
+    for (uint32_t i = 0; i < topology->template_count; i++) {
+        const Template *other = &topology->templates[i];
+        for (uint32_t k = 0; k < other->link_count; k++) {
+            const LinkRule *x = &other->links[k];
+            bool may_be_equal = rate_of(x) == rate_of(rule) || topology->fault_count > 0;
+            uint64_t burst = x->burst_B * x->cables;
+            if (x->link_class == rule->link_class && may_be_equal &&
+                burst != rule->burst_B * rule->cables)
+                return err_set(err,
+                               "templates.%s.links[%u].burst: expected one burst of all links of "
+                               "class %s and this rate (with faults: of the class), and "
+                               "templates.%s.links[%u] has another",
+                               in->name, link, topology_class_names[rule->link_class], other->name,
+                               k);
+        }
+    }
+    return true;
+}
+
 static bool check_all(const Topology *topology, Err *err) {
     uint64_t links = 0, work = 0;
     if (topology->machine >= topology->template_count)
@@ -166,7 +194,9 @@ static bool check_all(const Topology *topology, Err *err) {
     if (!check_gpus(topology, err)) return false;
     for (uint32_t i = 0; i < topology->template_count; i++) {
         for (uint32_t k = 0; k < topology->templates[i].link_count; k++) {
-            if (!check_rule(topology, i, k, &work, err)) return false;
+            if (!check_rule(topology, i, k, &work, err) ||
+                !check_burst(topology, &topology->templates[i], k, err))
+                return false;
         }
     }
     return check_faults(topology, err);
@@ -188,7 +218,8 @@ static Digest hash_link(Digest digest, const LinkRule *link) {
     digest = hash_string(digest, topology_class_names[link->link_class]);
     digest = hash_string(digest, topology_policy_names[link->policy]);
     digest = hash_u64(hash_u64(digest, link->cables), link->bandwidth_Bps);
-    return hash_u64(digest, (uint64_t)link->latency_ps);
+    digest = hash_u64(digest, (uint64_t)link->latency_ps);
+    return link->burst_B == 0 ? digest : hash_u64(digest, link->burst_B);
 }
 
 static Digest hash_part(Digest digest, const Part *part, const uint32_t *order) {
@@ -272,6 +303,7 @@ static void write_link(JsonWriter *writer, const LinkRule *link) {
     if (link->cables != 1) jsonw_u64(writer, "cables", link->cables);
     jsonw_rate(writer, "bandwidth", link->bandwidth_Bps);
     jsonw_time(writer, "latency", link->latency_ps);
+    if (link->burst_B != 0) jsonw_bytes(writer, "burst", link->burst_B);
     if (link->source[0] != '\0') jsonw_string(writer, "source", link->source);
     char confidence[2] = {link->confidence, '\0'};
     jsonw_string(writer, "confidence", confidence);

@@ -5,23 +5,21 @@
 //       "tray": {
 //         "parts": { "gpu": {"kind": "gpu", "device": "GB200", "count": 4},
 //                    "cpu": {"kind": "cpu", "device": "Grace", "count": 2} },
-//         "links": [ {"from": "gpu[i]", "to": "cpu[i/2]", "class": "c2c",
-//                     "bandwidth": "450 GB/s", "latency": "500 ns", "source": "..."} ] },
+//         "links": [ {"from": "gpu[i]", "to": "cpu[i/2]", "class": "c2c", "bandwidth":
+//                     "450 GB/s", "latency": "500 ns", "source": "..."} ] },
 //       "rack": {
 //         "parts": { "tray": {"template": "tray", "count": 18},
 //                    "nvswitch": {"kind": "switch", "count": 18} },
-//         "links": [ {"from": "tray[*].gpu[*]", "to": "nvswitch[*]", "class": "nvlink",
-//                     "cables": 1, "bandwidth": "50 GB/s", "latency": "250 ns",
-//                     "source": "..."} ] } },
-//     "machine": "rack", "faults": [ ... ] }            (faults: optional, fault.h)
-//
+//         "links": [ {"from": "tray[*].gpu[*]", "to": "nvswitch[*]", "class": "nvlink", ...} ] } },
+//     "machine": "rack", "faults": [ ... ] }   (faults: optional, fault.h)
 // An index is `*` (all), a number, a range `0-3`, a list `0,3`, a letter that `from` binds to all
 // (`i`) or to some (`i=0-3`), or in `to` an expression of letters: i/2, i%4, i+1, (i+1)%8. A part
-// of count 1 needs no index. "bandwidth" is per cable and direction; "cables" (default 1) run in
-// parallel. "source" is that of the topology when a link gives none; "confidence" is A (vendor or
-// source code), B (third party; the default), C (derived) or M (no source; the default then). One
-// link is laid for every pair of parts that the two patterns name; gpu[*] to gpu[*] joins each pair
-// once. A pair that an expression names from both ends is refused: it may mean one link or two.
+// of count 1 needs none. "bandwidth" is per cable and direction; "cables" (default 1) run in
+// parallel. "burst" (optional) is what a shaped link passes at once when it was idle; links of one
+// class and rate have one. "source" is that of the topology when a link gives none; "confidence" is
+// A (vendor or source code), B (third party; the default), C (derived) or M (no source; the default
+// then). One link is laid for every pair of parts that the two patterns name; gpu[*] to gpu[*]
+// joins each pair once. A pair that an expression names from both ends is refused.
 #ifndef MODEL_MACHINE_TOPOLOGY_H
 #define MODEL_MACHINE_TOPOLOGY_H
 
@@ -41,7 +39,8 @@
 #define TOPOLOGY_LINKS_MAX      2048                      // link rules of all templates
 #define TOPOLOGY_CABLES_MAX     10000                     // of one link
 #define TOPOLOGY_RATE_MAX_BPS   UINT64_C(100000000000000) // of one cable
-#define TOPOLOGY_LATENCY_MAX_PS PS_PER_SECOND // of one link; a path stays inside 64 bits
+#define TOPOLOGY_LATENCY_MAX_PS PS_PER_SECOND       // of one link; a path stays inside 64 bits
+#define TOPOLOGY_BURST_MAX_B    (UINT64_C(1) << 30) // of all cables of a link
 
 #define TOPOLOGY_KIND_LIST(X)                                                                      \
     X(GPU, "gpu")                                                                                  \
@@ -105,6 +104,7 @@ typedef struct LinkRule {
     uint32_t cables;
     uint64_t bandwidth_Bps; // per cable and direction
     Time latency_ps;
+    uint64_t burst_B;   // per cable: pass at once after it was idle (a token bucket); 0: none
     const char *source; // of the link itself, "" when only the topology gives one
     char confidence;    // 'A', 'B', 'C' or 'M'
 } LinkRule;
@@ -127,23 +127,23 @@ typedef struct Topology {
     uint32_t machine; // template of the whole machine
     Fault *faults;
     uint32_t fault_count;
-    bool default_device; // of a string that names no device: a GPU was taken for it
-    bool is_import;      // of a dump: the note is a list of findings with "; " between
-    Digest digest;       // of the meaning, not of the spelling of the file
+    bool default_device;       // of a string that names no device: a GPU was taken for it
+    bool is_import;            // of a dump: the note is a list of findings with "; " between
+    const char *device_before; // by topology_device_set: "" had no name; NULL: it changed none
+    Digest digest;             // of the meaning, not of the spelling of the file
 } Topology;
 
 // Reads a file found by file_find, or a machine from one line (grammar in topology_synth.h):
-//   "switch:8,450GB/s"  "torus:4x4x4,100GB/s"  "dragonfly:p=2,a=4,h=2,50GB/s"  "fattree:k=8,50GB/s"
-//   "leafspine:nodes=32,gpus=8,nic=50GB/s,nvlink=450GB/s,leaf=16"  "superpod-b200:4su"  "nvl72:144"
-// and others, with options such as ",device=H100 SXM". Messages of a line name the column.
+//   "switch:8,450GB/s"  "torus:4x4x4,100GB/s"  "superpod-b200:4su"  "nvl72:144" ... with options
+//   such as ",device=H100 SXM". Messages of a line
+// name the column.
 bool topology_load(const char *name, Topology *out, Err *err);
 bool topology_read(const char *path, Topology *out, Err *err);
 bool topology_parse(const char *name, const char *bytes, size_t count, Topology *out, Err *err);
 void topology_write(const Topology *topology, Text *out); // reads back to the same digest
 bool topology_check(const Topology *topology, Err *err);  // walks all invariants
 void topology_free(Topology *topology);
-// Ends building one in memory: checks it and sets its digest.
-bool topology_finish(Topology *topology, Err *err);
+bool topology_finish(Topology *topology, Err *err); // of one built in memory: check, digest
 // The index of a part by name, or UINT32_MAX.
 uint32_t topology_find_part(const Template *in, const char *name);
 

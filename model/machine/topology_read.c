@@ -117,8 +117,12 @@ static bool read_figures(JsonNode node, LinkRule *link, Err *err) {
         return json_error(json_find(node, "bandwidth"), err, "expected a rate of at most 100 TB/s");
     }
     if (!json_time(node, "latency", &link->latency_ps, err)) return false;
-    return link->latency_ps <= TOPOLOGY_LATENCY_MAX_PS ||
-           json_error(json_find(node, "latency"), err, "expected at most 1 s");
+    if (link->latency_ps > TOPOLOGY_LATENCY_MAX_PS)
+        return json_error(json_find(node, "latency"), err, "expected at most 1 s");
+    if (!json_has(node, "burst")) return true;
+    if (!json_bytes(node, "burst", &link->burst_B, err)) return false;
+    return (link->burst_B > 0 && link->burst_B <= TOPOLOGY_BURST_MAX_B / link->cables) ||
+           json_error(json_find(node, "burst"), err, "expected 1 B to 1 GiB of all cables");
 }
 
 static bool read_link(JsonNode node, Arena *arena, LinkRule *link, Err *err) {

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "model/machine/port_rate.h"
+
 #define KEY(name) (UINT32_C(1) << SYNTH_KEY_##name)
 
 typedef struct Generator {
@@ -86,7 +88,7 @@ bool topology_synth_fail(const SynthSpec *spec, SynthKey key, Err *err, const ch
 }
 
 static void describe(SynthKey key, Text *out) {
-    static const char *const values[] = {"NAME", "N", "RATE", "TIME"};
+    static const char *const values[] = {"NAME", "N", "RATE", "TIME", "RATE", "RATE"};
     if (key == SYNTH_KEY_BANDWIDTH)
         text_add(out, "a rate such as \"450 GB/s\"");
     else
@@ -138,6 +140,8 @@ static bool read_value(SynthType type, SynthValue *value, Err *err) {
                err_set(err, "expected a count of 1 to 1000000");
     case SYNTH_RATE: return read_rate(value->text, &value->number, err);
     case SYNTH_TIME: return read_time(value->text, &value->number, err);
+    case SYNTH_IB: return port_rate_parse(LINK_IB, value->text, &value->number, err);
+    case SYNTH_ETH: return port_rate_parse(LINK_ETH, value->text, &value->number, err);
     }
     return false;
 }

@@ -14,8 +14,9 @@
 //   hgx-a100:N -h200 -h20 -h800 -b200 -b300 -rubin  mi300x:N mi325x:N mi355x:N   N nodes, the same
 //
 // Racks, nodes and units (but of superpod-b300, which has two planes) take ,ib=RATE or ,eth=RATE
-// (InfiniBand or Ethernet, of a NIC and direction, with the slowest switch that reaches it) and
-// ,oversubscription=R (a leaf has a cable up for R down).
+// (InfiniBand or Ethernet, of a NIC and direction, with the slowest switch that reaches it; also as
+// port_rate.h has them: ib=NDR, eth=400G) and ,oversubscription=R (a leaf has a cable up for R
+// down).
 //
 // RATE is that of a cable and direction. All take ,device=NAME for their GPUs; those with rates
 // take ,latency=TIME of every link. A field is KEY=VALUE or a rate alone. Counts that would need
@@ -31,7 +32,15 @@
 
 #define SYNTH_TEXT_MAX 256
 
-typedef enum SynthType { SYNTH_TEXT, SYNTH_NUMBER, SYNTH_RATE, SYNTH_TIME } SynthType;
+// IB and ETH: the rate of a port.
+typedef enum SynthType {
+    SYNTH_TEXT,
+    SYNTH_NUMBER,
+    SYNTH_RATE,
+    SYNTH_TIME,
+    SYNTH_IB,
+    SYNTH_ETH
+} SynthType;
 
 // Name, key as written, type of the value.
 #define SYNTH_KEY_LIST(X)                                                                          \
@@ -49,8 +58,8 @@ typedef enum SynthType { SYNTH_TEXT, SYNTH_NUMBER, SYNTH_RATE, SYNTH_TIME } Synt
     X(OVERSUBSCRIPTION, "oversubscription", SYNTH_NUMBER)                                          \
     X(PORTS, "ports", SYNTH_NUMBER)                                                                \
     X(LATENCY, "latency", SYNTH_TIME)                                                              \
-    X(IB, "ib", SYNTH_RATE)                                                                        \
-    X(ETH, "eth", SYNTH_RATE)                                                                      \
+    X(IB, "ib", SYNTH_IB)                                                                          \
+    X(ETH, "eth", SYNTH_ETH)                                                                       \
     X(DEVICE, "device", SYNTH_TEXT)
 typedef enum SynthKey {
 #define X(name, key, type) SYNTH_KEY_##name,

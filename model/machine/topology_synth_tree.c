@@ -18,6 +18,7 @@
 
 #include "model/base/file.h"
 #include "model/base/wide.h"
+#include "model/machine/topology_device.h"
 
 // Figures of a hop, as in the shipped files: 250 ns for an InfiniBand switch (vendor and
 // third-party figures of 150 to 330 ns), 600 ns for an Ethernet switch (400 to 800 ns), half on
@@ -358,17 +359,6 @@ static void widen(Topology *topology, Template *in) {
     if (old.link_count > 0) memcpy(in->links, old.links, old.link_count * sizeof *in->links);
 }
 
-static void set_devices(Topology *topology, PartKind kind, const char *device) {
-    for (uint32_t i = 0; i < topology->template_count; i++) {
-        for (uint32_t k = 0; k < topology->templates[i].part_count; k++) {
-            Part *part = &topology->templates[i].parts[k];
-            if (part->kind != kind) continue;
-            part->device = device;
-            part->place = "";
-        }
-    }
-}
-
 // The template that holds leaves: a unit of nodes, or the rack.
 static Template *add_base(Topology *topology, const Tree *tree) {
     const Design *design = tree->design;
@@ -470,7 +460,7 @@ static bool read_shipped(const SynthSpec *spec, const char *file, Topology *out,
     arena_free(&arena);
     if (!done) return false;
     const char *device = topology_synth_device(spec, &out->arena, NULL);
-    if (device != NULL) set_devices(out, PART_GPU, device);
+    if (device != NULL) topology_device_set_all(out, PART_GPU, device);
     return true;
 }
 
@@ -507,7 +497,7 @@ static bool make_tree(const SynthSpec *spec, const Tree *tree, Topology *out, Er
     Topology topology = {0};
     if (!read_shipped(spec, design->file, &topology, err)) return false;
     topology_synth_open(&topology, spec, 6);
-    if (design->nic != NULL) set_devices(&topology, PART_NIC, design->nic);
+    if (design->nic != NULL) topology_device_set_all(&topology, PART_NIC, design->nic);
     topology.source = arena_printf(&topology.arena, "%s; %s", topology.source, design->source);
     topology.note = NOTE;
     if (design->leaves == LEAVES_FILE && is_asked(spec)) set_leaves(&topology, design);

@@ -248,6 +248,7 @@ bool arch_build(Reader *reader, const Family *family, Arch *arch, ArchProgress *
         return false;
     if (!count_totals(arch, err)) return err_prefix(err, "%s", reader->name);
     bool has_experts = arch->totals.component_B[COMPONENT_ROUTED] > 0;
+    arch->fp8_cache = quant.fp8_cache;
     arch->dense_format = component_format(arch, COMPONENT_ATTENTION);
     arch->expert_format = component_format(arch, has_experts ? COMPONENT_ROUTED : COMPONENT_DENSE);
     arch->notes = arena_copy(&arch->arena, reader->notes, reader->note_count, sizeof(char *));

@@ -49,6 +49,7 @@ typedef struct Arch {
     NumFmt dtype;         // of unquantised weights and activations
     NumFmt expert_format; // of routed experts in the checkpoint
     NumFmt dense_format;  // of attention projections
+    bool fp8_cache;       // the checkpoint has scales for a cache in fp8
     AttentionSpec *attentions;
     uint32_t attention_count;
     MlpSpec *mlps;

@@ -75,6 +75,7 @@ typedef struct Quant {
     uint32_t experts, others; // stores of routed experts and of other weights that nothing names
     MatchSet targets;         // names with their stores
     MatchSet exceptions;      // names with QUANT_PLAIN or QUANT_UNNAMED
+    bool fp8_cache;           // it has scales for a cache in fp8
     bool by_layer;            // some name tells layers apart
 } Quant;
 

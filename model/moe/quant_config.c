@@ -90,9 +90,23 @@ bool quant_read_block(JsonNode config, const char *key, uint32_t *rows, uint32_t
     return true;
 }
 
-void quant_note_cache(Reader *reader, JsonNode config, const char *key) {
-    if (json_has(config, key))
+// Scales come as a word (ModelOpt: "FP8") or as an object (compressed-tensors: 8 bits of a float).
+static bool is_fp8_cache(JsonNode config, const char *key) {
+    JsonNode node = json_find(config, key);
+    const char *word = "";
+    uint64_t bits = 0;
+    Err ignored = {0};
+    if (json_kind(node) == JSON_STRING)
+        return json_string(config, key, &word, &ignored) && strcmp(word, "FP8") == 0;
+    return json_kind(node) == JSON_OBJECT && json_has(node, "num_bits") &&
+           json_u64(node, "num_bits", &bits, &ignored) && bits == 8;
+}
+
+void quant_note_cache(Reader *reader, JsonNode config, const char *key, Quant *quant) {
+    if (json_has(config, key) && json_kind(json_find(config, key)) != JSON_NULL) {
         reader_note(reader, "%s: the checkpoint is calibrated for a quantised cache", key);
+        quant->fp8_cache = quant->fp8_cache || is_fp8_cache(config, key);
+    }
     json_ignore(config, key);
 }
 

@@ -208,7 +208,7 @@ bool quant_read_compressed(Reader *reader, JsonNode config, Quant *quant, Err *e
     if (quant->experts == QUANT_PLAIN) quant->experts = quant->others;
     json_ignore(config, "global_compression_ratio");
     json_ignore(config, "version");
-    quant_note_cache(reader, config, "kv_cache_scheme");
+    quant_note_cache(reader, config, "kv_cache_scheme", quant);
     return quant_read_word(config, "quantization_status", stored, 1, &ignored, err) &&
            expect_empty(config, "sparsity_config", err) &&
            expect_empty(config, "transform_config", err) &&

@@ -107,8 +107,8 @@ static bool read_rest(const Modelopt *from, Quant *quant, uint32_t without, Err 
                                         "moe_quant_algo"};
     JsonNode config = from->config;
     for (uint32_t i = 0; i < COUNT(inert); i++) json_ignore(config, inert[i]);
-    quant_note_cache(from->reader, config, "kv_cache_scheme");
-    quant_note_cache(from->reader, config, "kv_cache_quant_algo");
+    quant_note_cache(from->reader, config, "kv_cache_scheme", quant);
+    quant_note_cache(from->reader, config, "kv_cache_quant_algo", quant);
     return quant_read_names(from->reader, config, "ignore", &quant->exceptions, without, err) &&
            quant_read_names(from->reader, config, "exclude_modules", &quant->exceptions, without,
                             err);

@@ -26,9 +26,9 @@ bool quant_expect_number(JsonNode object, const char *key, uint64_t wanted, Err 
 // An array of rows and columns of a block.
 bool quant_read_block(JsonNode config, const char *key, uint32_t *rows, uint32_t *columns,
                       Err *err);
-// A note when the checkpoint was made for a quantised cache; how that is stored is for a scenario
-// to say.
-void quant_note_cache(Reader *reader, JsonNode config, const char *key);
+// A note when the checkpoint was made for a quantised cache, and whether that is one in fp8; how it
+// is stored is for a scenario to say.
+void quant_note_cache(Reader *reader, JsonNode config, const char *key, Quant *quant);
 // Refuses keys of `config` that nobody read. `path` leads to it.
 bool quant_check_keys(Reader *reader, JsonNode config, const char *path, Err *err);
 

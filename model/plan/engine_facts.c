@@ -49,6 +49,7 @@ static void fill_pool(Filler *filler, const Plan *plan) {
     set_integer(filler, ENGINE_FACT_EP, pool->ep);
     set_integer(filler, ENGINE_FACT_MOE_TP, pool->moe_tp);
     set_integer(filler, ENGINE_FACT_CP, pool->cp);
+    set_integer(filler, ENGINE_FACT_DCP, pool->dcp > 1 ? pool->dcp : 1);
     set_integer(filler, ENGINE_FACT_REPLICAS, pool->replicas);
     set_integer(filler, ENGINE_FACT_STAGE_GPUS, pool_stage_ranks(pool));
     set_integer(filler, ENGINE_FACT_REPLICA_GPUS, pool_replica_ranks(pool));

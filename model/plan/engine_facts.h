@@ -1,8 +1,9 @@
 // The named values that the rules of an engine see: of one pool of a plan, of the model, and of the
 // machine when it is known.
 //
-// Names of plans are those of pool.h: tp cuts attention, dp replicates it, ep x moe_tp = dp x tp.
-// vLLM calls them tensor-parallel-size and data-parallel-size; SGLang's tp-size is `stage_gpus`.
+// Names of plans are those of pool.h: tp cuts attention, dp replicates it, ep x moe_tp = dp x cp x
+// tp. vLLM calls them tensor-parallel-size and data-parallel-size; SGLang's tp-size is
+// `stage_gpus`.
 #ifndef MODEL_PLAN_ENGINE_FACTS_H
 #define MODEL_PLAN_ENGINE_FACTS_H
 
@@ -23,10 +24,11 @@
     X(DP, "dp", INTEGER, "", "replicas of attention inside a replica of the model")                \
     X(EP, "ep", INTEGER, "", "ways in which whole experts are dealt out")                          \
     X(MOE_TP, "moe_tp", INTEGER, "", "ways in which each expert is cut")                           \
-    X(CP, "cp", INTEGER, "", "context parallelism of the pool")                                    \
+    X(CP, "cp", INTEGER, "", "ranks that share prompts")                                           \
+    X(DCP, "dcp", INTEGER, "", "ranks of a tp group that a cache is dealt to")                     \
     X(REPLICAS, "replicas", INTEGER, "", "of the whole model")                                     \
-    X(STAGE_GPUS, "stage_gpus", INTEGER, "", "tp x dp")                                            \
-    X(REPLICA_GPUS, "replica_gpus", INTEGER, "", "tp x dp x pp")                                   \
+    X(STAGE_GPUS, "stage_gpus", INTEGER, "", "tp x dp x cp")                                       \
+    X(REPLICA_GPUS, "replica_gpus", INTEGER, "", "tp x dp x cp x pp")                              \
     X(GPUS, "gpus", INTEGER, "", "of the pool")                                                    \
     X(EPLB, "eplb", BOOLEAN, "", "experts are placed by load")                                     \
     X(REDUNDANT, "redundant_experts", INTEGER, "", "replicas of experts")                          \

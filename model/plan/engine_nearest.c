@@ -92,9 +92,11 @@ static uint32_t sizes_changed(const Pool *pool, const Candidate *candidate) {
 
 // False when it says nothing new, or is far beyond the plan.
 static bool make_candidate(const Pool *pool, const EngineMachine *machine, Candidate *candidate) {
-    uint64_t ranks = (uint64_t)candidate->tp * candidate->dp * candidate->pp;
+    uint64_t stage = (uint64_t)candidate->tp * candidate->dp * pool->cp;
+    uint64_t ranks = stage * candidate->pp;
     uint64_t now = pool_replica_ranks(pool), gpus = ranks * pool->replicas;
-    uint32_t same = same_ep(pool, candidate->tp * candidate->dp);
+    if (stage > POOL_RANKS_MAX) return false;
+    uint32_t same = same_ep(pool, (uint32_t)stage);
     if (ranks > 4 * now || ranks * 4 < now || gpus > POOL_RANKS_MAX) return false;
     if (machine->machine_gpus > 0 && gpus > machine->machine_gpus) return false;
     candidate->gpus = (uint32_t)gpus;
@@ -107,7 +109,7 @@ static bool make_candidate(const Pool *pool, const EngineMachine *machine, Candi
 static uint32_t add_modes(const EngineAsk *ask, Candidate candidate, uint32_t changes,
                           Candidate *out, uint32_t count) {
     const Pool *pool = &ask->plan->pools[ask->pool];
-    uint64_t stage = (uint64_t)candidate.tp * candidate.dp;
+    uint64_t stage = (uint64_t)candidate.tp * candidate.dp * pool->cp;
     if (stage > POOL_RANKS_MAX) return count;
     const uint32_t eps[MODES] = {same_ep(pool, (uint32_t)stage), 1, (uint32_t)stage};
     for (uint32_t m = 0; m < MODES && count < CANDIDATES_MAX; m++) {
@@ -162,7 +164,7 @@ static void apply(const Candidate *candidate, Pool *pool) {
         pool->stage_cut = STAGE_CUT_EVEN;
         memset(pool->stages, 0, sizeof pool->stages);
     }
-    if (pool->dp == 1)
+    if (pool_token_groups(pool) == 1)
         pool->moe_comm = MOE_COMM_NONE;
     else if (pool->moe_comm == MOE_COMM_NONE)
         pool->moe_comm = MOE_COMM_ALL_TO_ALL;
@@ -244,6 +246,24 @@ static bool try_plans(Search *search, Err *err) {
     return true;
 }
 
+// The cache dealt to fewer ranks, down to none, with everything else as it is.
+static bool try_dealt(Search *search, Err *err) {
+    const EngineAsk *ask = search->ask;
+    uint32_t now = ask->plan->pools[ask->pool].dcp;
+    for (uint32_t dcp = now / 2; now > 1 && search->count == 0; dcp /= 2) {
+        Plan plan = *ask->plan;
+        EngineAsk next = *ask;
+        plan.pools[ask->pool].dcp = dcp > 1 ? dcp : 0;
+        next.plan = &plan;
+        const char *change =
+            dcp > 1 ? arena_printf(search->arena, "dcp %" PRIu32 " -> %" PRIu32, now, dcp)
+                    : arena_printf(search->arena, "without dcp %" PRIu32, now);
+        if (!try_ask(search, &next, change, err)) return false;
+        if (dcp <= 1) break;
+    }
+    return true;
+}
+
 // The other format of the cache, with everything else as it is.
 static bool try_format(Search *search, Err *err) {
     static const NumFmt formats[] = {NUMFMT_BF16, NUMFMT_FP8};
@@ -309,6 +329,7 @@ bool engine_nearest_find(const EngineAsk *ask, Arena *arena, EngineNear out[ENGI
     bool ok = true;
     for (uint32_t i = 0; ok && i < ask->setting_count && search.count == 0; i++)
         ok = try_setting(&search, i, err);
+    if (ok && search.count == 0) ok = try_dealt(&search, err);
     if (ok && search.count == 0) ok = try_format(&search, err);
     if (ok && search.count == 0) ok = try_plans(&search, err);
     mem_free(search.list);

@@ -40,10 +40,11 @@ typedef struct EngineAnswer {
 // evaluated.
 bool engine_nearest_ask(const EngineAsk *ask, Arena *arena, EngineAnswer *out, Err *err);
 
-// At most ENGINE_NEAREST_MAX legal plans: one option changed or left out; else the fewest changes
-// of tp, pp, dp and whether experts are cut or dealt out, of these the nearest numbers of GPUs,
-// more before fewer, and after them one on as many GPUs as the plan. Looks at a bounded number of
-// candidates. Sets *out_count to 0 when none of them is legal.
+// At most ENGINE_NEAREST_MAX legal plans: one option changed or left out; else a cache dealt to
+// fewer ranks or in another format; else the fewest changes of tp, pp, dp and whether experts are
+// cut or dealt out, of these the nearest numbers of GPUs, more before fewer, and after them one on
+// as many GPUs as the plan. Looks at a bounded number of candidates. Sets *out_count to 0 when none
+// of them is legal.
 bool engine_nearest_find(const EngineAsk *ask, Arena *arena, EngineNear out[ENGINE_NEAREST_MAX],
                          uint32_t *out_count, Err *err);
 

@@ -37,11 +37,22 @@ static uint32_t stage_of(const KvMove *move, const KvSide *side, uint32_t layer)
     return 0;
 }
 
-// Of the ranks that hold a head, the one that serves the `nth` of those who want it.
-static uint32_t owner_of(const KvSide *side, const KvLayer *layer, uint32_t head, uint32_t nth) {
+static uint32_t copies_of(const KvSide *side, const KvLayer *layer) {
+    return side->tp > layer->heads ? side->tp / layer->heads : 1;
+}
+
+// Ranks over which the tokens of a layer are dealt.
+static uint32_t ways_of(const KvSide *side, const KvLayer *layer) {
+    return layer->is_dealt && side->dcp > 1 ? side->dcp : 1;
+}
+
+// Of the ranks that hold a head, and tokens that leave the remainder `class` when divided by the
+// ways in which they are dealt, the one that serves the `nth` of those who want them.
+static uint32_t owner_of(const KvSide *side, const KvLayer *layer, uint32_t head, uint32_t class,
+                         uint32_t nth) {
     if (side->tp <= layer->heads) return head / (layer->heads / side->tp);
-    uint32_t copies = side->tp / layer->heads;
-    return head * copies + nth % copies;
+    uint32_t copies = copies_of(side, layer), ways = ways_of(side, layer);
+    return head * copies + nth % (copies / ways) * ways + class % ways;
 }
 
 // ---- Pieces
@@ -62,32 +73,70 @@ static bool add_piece(Builder *builder, const KvPiece *piece, Err *err) {
     return true;
 }
 
-// Tokens [first, first + count) of a layer to one rank, cut where senders change; 0: its states.
-static bool add_run(Builder *builder, uint32_t layer, uint32_t t, uint64_t first, uint64_t count,
-                    Err *err) {
+// Tokens [first, first + count) that leave the remainder `class` when divided by `ways`; *out_first
+// is the first of them.
+static uint64_t dealt_count(uint64_t first, uint64_t count, uint32_t class, uint32_t ways,
+                            uint64_t *out_first) {
+    uint64_t skip = (class + ways - first % ways) % ways;
+    *out_first = first + skip;
+    return count > skip ? (count - skip - 1) / ways + 1 : 0;
+}
+
+// Of the bytes of a state, part `class` of `ways`.
+static uint64_t state_part(uint64_t bytes, uint32_t class, uint32_t ways) {
+    return wide_mul_div(bytes, class + 1, ways) - wide_mul_div(bytes, class, ways);
+}
+
+// Tokens that one rank of either side keeps all of, or none of: those of a remainder.
+typedef struct Deal {
+    uint32_t class, ways;
+} Deal;
+
+// Tokens [first, first + count) of a layer to one rank, as far as they are of the deal, cut where
+// senders change; count 0: its states.
+static bool add_class(Builder *builder, uint32_t layer, uint32_t t, Deal deal, uint64_t first,
+                      uint64_t count, Err *err) {
     const KvMove *move = builder->move;
     const KvLayer *kept = &move->layers[layer];
     HeadRun wanted = heads_of(&move->to, kept, t);
-    // those who want the same head in turn, so that they ask different ones of those who have it
-    uint32_t nth = move->to.tp > kept->heads ? t % (move->to.tp / kept->heads) : t;
+    uint64_t first_token = 0, tokens = 0;
+    if (count > 0) tokens = dealt_count(first, count, deal.class, deal.ways, &first_token);
+    if (count > 0 && tokens == 0) return true;
+    // those who want the same tokens of a head in turn, so that they ask different owners
+    uint32_t nth =
+        move->to.tp > kept->heads ? t % copies_of(&move->to, kept) / ways_of(&move->to, kept) : t;
     for (uint32_t head = wanted.first; head < wanted.first + wanted.count;) {
-        uint32_t owner = owner_of(&move->from, kept, head, nth);
+        uint32_t owner = owner_of(&move->from, kept, head, deal.class, nth);
         HeadRun held = heads_of(&move->from, kept, owner);
         uint32_t end = held.first + held.count, last = wanted.first + wanted.count;
         if (end > last) end = last;
-        uint64_t each = count > 0 ? wide_mul_saturate(kept->head_B, count) : kept->state_B;
+        uint64_t each = count > 0 ? wide_mul_saturate(kept->head_B, tokens)
+                                  : state_part(kept->state_B, deal.class, deal.ways);
         KvPiece piece = {.from = stage_of(move, &move->from, layer) * move->from.tp + owner,
                          .to = stage_of(move, &move->to, layer) * move->to.tp + t,
                          .layer = layer,
                          .first_head = head,
                          .heads = end - head,
-                         .first_token = first,
-                         .tokens = count,
+                         .first_token = first_token,
+                         .tokens = tokens,
+                         .stride = deal.ways,
                          .bytes = wide_mul_saturate(each, end - head),
                          .batch = builder->batch};
         if (!add_piece(builder, &piece, err)) return false;
         head = end;
     }
+    return true;
+}
+
+// All that one rank keeps of tokens [first, first + count) of a layer.
+static bool add_run(Builder *builder, uint32_t layer, uint32_t t, uint64_t first, uint64_t count,
+                    Err *err) {
+    const KvMove *move = builder->move;
+    const KvLayer *kept = &move->layers[layer];
+    uint32_t own = ways_of(&move->to, kept), other = ways_of(&move->from, kept);
+    uint32_t ways = own / (uint32_t)wide_gcd(own, other) * other;
+    for (uint32_t class = t % own; class < ways; class += own)
+        if (!add_class(builder, layer, t, (Deal){class, ways}, first, count, err)) return false;
     return true;
 }
 
@@ -146,6 +195,12 @@ static bool check_side(const KvMove *move, const KvSide *side, const char *name,
                            "%s: layer %u has %u KV heads, which tp %u neither divides nor "
                            "multiplies",
                            name, i, heads, side->tp);
+        uint32_t copies = copies_of(side, &move->layers[i]), ways = ways_of(side, &move->layers[i]);
+        if (copies % ways != 0)
+            return err_set(err,
+                           "%s: layer %u has %u copies of a KV head, which dcp %u does not "
+                           "divide",
+                           name, i, copies, ways);
     }
     return true;
 }
@@ -177,7 +232,7 @@ uint64_t kv_transfer_side_B(const KvMove *move, const KvSide *side) {
         uint32_t held = side->tp > layer->heads ? side->tp : layer->heads;
         uint64_t each =
             wide_add_saturate(wide_mul_saturate(layer->head_B, move->tokens), layer->state_B);
-        sum = wide_add_saturate(sum, wide_mul_saturate(each, held));
+        sum = wide_add_saturate(sum, wide_mul_saturate(each, held / ways_of(side, layer)));
     }
     return sum;
 }

@@ -61,16 +61,17 @@ static bool check_algorithms(const Pool *pool, const char *engine, Err *err) {
 }
 
 static bool check_comm(const Pool *pool, const char *engine, Err *err) {
-    if ((pool->dp == 1) != (pool->moe_comm == MOE_COMM_NONE))
+    uint32_t groups = pool_token_groups(pool);
+    if ((groups == 1) != (pool->moe_comm == MOE_COMM_NONE))
         return err_set(err, "moe_comm \"%s\" with dp %" PRIu32 ", expected %s",
                        plan_moe_comm_names[pool->moe_comm], pool->dp,
-                       pool->dp == 1 ? "\"none\"" : "\"all-to-all\" or \"gather\"");
+                       groups == 1 ? "\"none\"" : "\"all-to-all\" or \"gather\"");
     if (pool->moe_comm == MOE_COMM_ALL_TO_ALL && pool->moe_tp > 1)
         return err_set(err,
                        "moe_comm \"all-to-all\" with moe_tp %" PRIu32
                        ": %s sends tokens to whole experts alone, expected ep %" PRIu32
                        " or \"gather\"",
-                       pool->moe_tp, engine, pool->tp * pool->dp);
+                       pool->moe_tp, engine, pool_stage_ranks(pool));
     return pool->moe_chunks == 0 ||
            err_set(err, "moe_chunks %" PRIu32 ": %s does not cut a step into chunks, expected none",
                    pool->moe_chunks, engine);
@@ -104,12 +105,23 @@ static bool check_phases(const Pool *pool, Err *err) {
                    plan_pool_names[pool->kind]);
 }
 
+// Flags say which GPUs of a node an instance takes and in which order nodes come, not which rank
+// is where.
+static bool check_placement(const Pool *pool, const char *engine, Err *err) {
+    return pool->placement == PLACEMENT_LINEAR ||
+           err_set(err,
+                   "placement \"%s\": %s puts ranks on GPUs and nodes in their order, expected "
+                   "\"linear\"",
+                   plan_placement_names[pool->placement], engine);
+}
+
 static bool check_pool(const LaunchInput *in, uint32_t index, Err *err) {
     const Pool *pool = &in->plan->pools[index];
     const char *engine = launch_flags_engines[in->flags->engine];
     LaunchPlace place;
-    if (!check_algorithms(pool, engine, err) || !check_comm(pool, engine, err) ||
-        !check_sms(in, pool, engine, err) || !check_phases(pool, err))
+    if (!check_placement(pool, engine, err) || !check_algorithms(pool, engine, err) ||
+        !check_comm(pool, engine, err) || !check_sms(in, pool, engine, err) ||
+        !check_phases(pool, err))
         return false;
     for (uint32_t i = pool->replicas; i > 0; i--)
         if (!launch_place(in, index, i - 1, &place, err)) return false;
@@ -363,17 +375,19 @@ static bool write_node(Writer *w, uint32_t rank, Err *err) {
 
 static void write_arithmetic(Writer *w) {
     const Pool *pool = &w->in->plan->pools[w->pool];
+    const char *cp = pool->cp > 1 ? arena_printf(&w->arena, " x %" PRIu32 " cp", pool->cp) : "";
     text_addf(w->out,
-              "#\n# pool %" PRIu32 ", %s: %" PRIu32 " GPUs = %" PRIu32 " tp x %" PRIu32
+              "#\n# pool %" PRIu32 ", %s: %" PRIu32 " GPUs = %" PRIu32 " tp%s x %" PRIu32
               " dp x %" PRIu32 " pp x %" PRIu32 " replica%s",
-              w->pool, plan_pool_names[pool->kind], pool_ranks(pool), pool->tp, pool->dp, pool->pp,
-              pool->replicas, pool->replicas == 1 ? "" : "s");
+              w->pool, plan_pool_names[pool->kind], pool_ranks(pool), pool->tp, cp, pool->dp,
+              pool->pp, pool->replicas, pool->replicas == 1 ? "" : "s");
     text_addf(w->out, "; experts %" PRIu32 " ep x %" PRIu32 " moe_tp", pool->ep, pool->moe_tp);
     if (pool->expert_placement == EXPERT_PLACEMENT_EPLB)
         text_addf(w->out, ", %" PRIu32 " redundant", pool->redundant_experts);
-    if (w->in->flags->engine == LAUNCH_SGLANG && pool->dp > 1)
-        text_addf(w->out, "; tp-size %" PRIu32 " = %" PRIu32 " tp x %" PRIu32 " dp",
-                  pool_stage_ranks(pool), pool->tp, pool->dp);
+    if (pool->dcp > 1) text_addf(w->out, "; caches dealt to %" PRIu32 " of tp", pool->dcp);
+    if (w->in->flags->engine == LAUNCH_SGLANG && pool_token_groups(pool) > 1)
+        text_addf(w->out, "; tp-size %" PRIu32 " = %" PRIu32 " tp%s x %" PRIu32 " dp",
+                  pool_stage_ranks(pool), pool->tp, cp, pool->dp);
     text_add_char(w->out, '\n');
 }
 

@@ -13,6 +13,8 @@
     X(EP, "ep", ALL)                                                                               \
     X(EXPERT_PARALLEL, "expert-parallel", ALL)                                                     \
     X(PCP, "prefill-cp", ALL)                                                                      \
+    X(PREFILL_CP, "prefill-cp-switch", ALL)                                                        \
+    X(PREFILL_CP_ORDER, "prefill-cp-order", ALL)                                                   \
     X(DCP, "decode-cp", ALL)                                                                       \
     X(MOE_DP, "moe-dp", ALL)                                                                       \
     X(DENSE_TP, "dense-tp", ALL)                                                                   \

@@ -201,16 +201,29 @@ static bool collect(Import *im, uint32_t first, bool *used) {
 
 // ---- One server as a pool
 
+// A flag with 1 says what no flag does.
+static bool read_context(const Import *im, const LaunchNode *node, Pool *pool) {
+    if (!count_of(im, node, LAUNCH_PCP, &pool->cp) || !count_of(im, node, LAUNCH_DCP, &pool->dcp))
+        return false;
+    if (pool->dcp == 1) pool->dcp = 0;
+    if (pool->cp > 1 && !is_vllm(im) && !launch_parse_switch(node, LAUNCH_PREFILL_CP))
+        return FAIL(im, node, "%s %" PRIu32 " without --enable-prefill-cp",
+                    node->flags[LAUNCH_PCP]->name, pool->cp);
+    return true;
+}
+
 static bool read_widths(const Import *im, const LaunchNode *node, Server *server) {
     Pool *pool = &server->pool;
-    uint32_t tp, dp;
+    uint32_t tp, dp, cp;
     bool inside = launch_parse_switch(node, LAUNCH_DP_ATTENTION);
     if (!count_of(im, node, LAUNCH_TP, &tp) || !count_of(im, node, LAUNCH_PP, &pool->pp) ||
-        !count_of(im, node, LAUNCH_DP, &dp))
+        !count_of(im, node, LAUNCH_DP, &dp) || !read_context(im, node, pool))
         return false;
-    if (tp == 0 || dp == 0 || pool->pp == 0)
+    cp = pool->cp;
+    if (tp == 0 || dp == 0 || cp == 0 || pool->pp == 0)
         return FAIL(im, node, "a width of 0, expected at least 1");
-    if ((uint64_t)tp * dp > POOL_RANKS_MAX || (uint64_t)tp * dp * pool->pp > POOL_RANKS_MAX)
+    if ((uint64_t)tp * dp > POOL_RANKS_MAX || (uint64_t)tp * dp * cp > POOL_RANKS_MAX ||
+        (uint64_t)tp * dp * cp * pool->pp > POOL_RANKS_MAX)
         return FAIL(im, node, "more than %d ranks", POOL_RANKS_MAX);
     server->replicas = 1;
     pool->tp = tp;
@@ -223,21 +236,26 @@ static bool read_widths(const Import *im, const LaunchNode *node, Server *server
                         " nodes: replicas lie inside a node",
                         dp, server->count);
         server->replicas = dp;
-        pool->dp = 1;
-        return true;
+        pool->dp = dp = 1;
     }
     if (tp % dp != 0)
         return FAIL(im, node, "--dp-size %" PRIu32 " does not divide --tp-size %" PRIu32, dp, tp);
-    pool->tp = tp / dp;
+    if (tp / dp % cp != 0)
+        return FAIL(im, node,
+                    "--attn-cp-size %" PRIu32 " does not divide the %" PRIu32
+                    " ranks of a data-parallel one",
+                    cp, tp / dp);
+    pool->tp = tp / dp / cp;
     return true;
 }
 
 static bool read_experts_vllm(const Import *im, const LaunchNode *node, Pool *pool) {
     bool parallel = launch_parse_switch(node, LAUNCH_EXPERT_PARALLEL);
     const char *is;
-    pool->ep = parallel ? pool->tp * pool->dp : 1;
-    pool->moe_comm = pool->dp > 1 ? MOE_COMM_GATHER : MOE_COMM_NONE;
-    if (!parallel || pool->dp == 1 || node->values[LAUNCH_MOE_COMM] == NULL) return true;
+    uint32_t groups = pool_token_groups(pool);
+    pool->ep = parallel ? pool_stage_ranks(pool) : 1;
+    pool->moe_comm = groups > 1 ? MOE_COMM_GATHER : MOE_COMM_NONE;
+    if (!parallel || groups == 1 || node->values[LAUNCH_MOE_COMM] == NULL) return true;
     is = choice_of(im, node, LAUNCH_MOE_COMM);
     if (is == NULL) return false;
     pool->moe_comm = (MoeComm)index_of(is, plan_moe_comm_names, MOE_COMM_COUNT);
@@ -245,15 +263,15 @@ static bool read_experts_vllm(const Import *im, const LaunchNode *node, Pool *po
 }
 
 static bool read_experts_sglang(const Import *im, const LaunchNode *node, Pool *pool) {
-    uint32_t ranks = pool->tp * pool->dp;
+    uint32_t ranks = pool_stage_ranks(pool), groups = pool_token_groups(pool);
     const char *is = choice_of(im, node, LAUNCH_MOE_COMM);
     if (is == NULL || !count_of(im, node, LAUNCH_EP, &pool->ep)) return false;
     if (pool->ep == 0 || ranks % pool->ep != 0)
         return FAIL(im, node, "--ep-size %" PRIu32 " does not divide --tp-size %" PRIu32, pool->ep,
                     ranks);
-    pool->moe_comm = pool->dp > 1 ? MOE_COMM_GATHER : MOE_COMM_NONE;
+    pool->moe_comm = groups > 1 ? MOE_COMM_GATHER : MOE_COMM_NONE;
     if (strcmp(is, plan_moe_comm_names[MOE_COMM_ALL_TO_ALL]) != 0) return true;
-    if (pool->dp == 1)
+    if (groups == 1)
         return FAIL(im, node,
                     "an all-to-all without --enable-dp-attention: plans send tokens "
                     "between ranks of attention-DP alone");
@@ -263,25 +281,26 @@ static bool read_experts_sglang(const Import *im, const LaunchNode *node, Pool *
 }
 
 // What a plan cannot say, given or by default.
-static bool check_ones(const Import *im, const LaunchNode *node) {
-    static const LaunchMeaning ones[] = {LAUNCH_PCP, LAUNCH_DCP, LAUNCH_MOE_DP};
-    for (uint32_t i = 0; i < sizeof ones / sizeof *ones; i++) {
-        uint32_t value;
-        if (node->values[ones[i]] == NULL) continue;
-        if (!count_of(im, node, ones[i], &value)) return false;
-        if (value != 1)
+static bool check_others(const Import *im, const LaunchNode *node) {
+    static const LaunchMeaning choices[] = {LAUNCH_EXPERT_ORDER, LAUNCH_PREFILL_CP_ORDER};
+    uint32_t ways;
+    if (node->values[LAUNCH_MOE_DP] != NULL) {
+        if (!count_of(im, node, LAUNCH_MOE_DP, &ways)) return false;
+        if (ways != 1)
             return FAIL(im, node, "%s %" PRIu32 ": no plan has that, expected 1",
-                        node->flags[ones[i]]->name, value);
+                        node->flags[LAUNCH_MOE_DP]->name, ways);
     }
-    return node->values[LAUNCH_EXPERT_ORDER] == NULL ||
-           choice_of(im, node, LAUNCH_EXPERT_ORDER) != NULL;
+    for (uint32_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (node->values[choices[i]] != NULL && choice_of(im, node, choices[i]) == NULL)
+            return false;
+    return true;
 }
 
 static bool read_experts(const Import *im, const LaunchNode *node, Pool *pool) {
-    if (!check_ones(im, node) ||
+    if (!check_others(im, node) ||
         !(is_vllm(im) ? read_experts_vllm(im, node, pool) : read_experts_sglang(im, node, pool)))
         return false;
-    pool->moe_tp = pool->tp * pool->dp / pool->ep;
+    pool->moe_tp = pool_stage_ranks(pool) / pool->ep;
     if (!count_of(im, node, LAUNCH_REDUNDANT, &pool->redundant_experts)) return false;
     if (launch_parse_switch(node, LAUNCH_EPLB)) pool->expert_placement = EXPERT_PLACEMENT_EPLB;
     return true;

@@ -1,10 +1,11 @@
 // What a pool is in SGLang's terms.
 //
-// tp-size is the world of one pipeline stage: it contains the data-parallel ranks of attention, and
-// ep-size parts of experts, each cut tp-size / ep-size ways. With an all-to-all back end experts
-// are never cut. Stages are outermost, as in a plan. All nodes get the same flags but for the rank.
-// Source: SGLang, python/sglang/srt/server_args.py and model_executor (ranks), docs/
-// advanced_features/server_arguments.md, expert_parallelism.md and pd_disaggregation.md.
+// tp-size is the world of one pipeline stage: it contains the data-parallel ranks of attention and
+// those that share prompts, and ep-size parts of experts, each cut tp-size / ep-size ways. With an
+// all-to-all back end experts are never cut. Stages are outermost, as in a plan. All nodes get the
+// same flags but for the rank. Source: SGLang, python/sglang/srt/server_args.py and model_executor
+// (ranks), docs/ advanced_features/server_arguments.md, expert_parallelism.md and
+// pd_disaggregation.md.
 #include <inttypes.h>
 
 #include "model/base/wide.h"
@@ -67,6 +68,10 @@ static bool add_widths(const LaunchBuild *b, Err *err) {
     const Pool *pool = b->pool;
     return launch_build_count(b, LAUNCH_TP, pool_stage_ranks(pool), err) &&
            (pool->pp == 1 || launch_build_count(b, LAUNCH_PP, pool->pp, err)) &&
+           (pool->cp == 1 || (launch_build_count(b, LAUNCH_PCP, pool->cp, err) &&
+                              launch_build_switch(b, LAUNCH_PREFILL_CP, err) &&
+                              launch_build_choice(b, LAUNCH_PREFILL_CP_ORDER, "balanced", err))) &&
+           (pool->dcp <= 1 || launch_build_count(b, LAUNCH_DCP, pool->dcp, err)) &&
            (pool->micro_batches == pool->pp ||
             launch_build_count(b, LAUNCH_MORE_BATCHES, pool->micro_batches - pool->pp, err)) &&
            (pool->dp == 1 || (launch_build_count(b, LAUNCH_DP, pool->dp, err) &&
@@ -83,8 +88,8 @@ static bool has_dense(const Arch *arch) {
 // where attention is not cut, and for the table of the output.
 static bool add_dense(const LaunchBuild *b, Err *err) {
     const Pool *pool = b->pool;
-    if (pool->dp == 1) return true;
-    return launch_build_switch(b, LAUNCH_DP_HEAD, err) &&
+    if (pool_token_groups(pool) == 1) return true;
+    return (pool->dp == 1 || launch_build_switch(b, LAUNCH_DP_HEAD, err)) &&
            (pool->tp > 1 || !has_dense(b->in->arch) ||
             launch_build_count(b, LAUNCH_DENSE_TP, 1, err));
 }

@@ -58,7 +58,7 @@ bool launch_vllm_check(const LaunchInput *in, const Pool *pool, const LaunchPlac
                        "ep %" PRIu32 " x moe_tp %" PRIu32
                        ": vllm has no experts that are both dealt out and cut, expected ep %" PRIu32
                        " or 1",
-                       pool->ep, pool->moe_tp, pool->tp * pool->dp);
+                       pool->ep, pool->moe_tp, pool_stage_ranks(pool));
     if (pool->micro_batches != pool->pp)
         return err_set(err,
                        "micro_batches %" PRIu32 ": vllm keeps as many in flight as there are "
@@ -76,6 +76,8 @@ static bool add_widths(const LaunchBuild *b, Err *err) {
     const Pool *pool = b->pool;
     return launch_build_count(b, LAUNCH_TP, pool->tp, err) &&
            (pool->pp == 1 || launch_build_count(b, LAUNCH_PP, pool->pp, err)) &&
+           (pool->cp == 1 || launch_build_count(b, LAUNCH_PCP, pool->cp, err)) &&
+           (pool->dcp <= 1 || launch_build_count(b, LAUNCH_DCP, pool->dcp, err)) &&
            (pool->dp == 1 || launch_build_count(b, LAUNCH_DP, pool->dp, err));
 }
 
@@ -116,7 +118,7 @@ static bool add_experts(const LaunchBuild *b, Err *err) {
     const Pool *pool = b->pool;
     if (pool->ep == 1) return true;
     if (!launch_build_switch(b, LAUNCH_EXPERT_PARALLEL, err)) return false;
-    if (pool->dp > 1 &&
+    if (pool_token_groups(pool) > 1 &&
         !launch_build_choice(b, LAUNCH_MOE_COMM, plan_moe_comm_names[pool->moe_comm], err))
         return false;
     return add_eplb(b, err);

@@ -115,6 +115,17 @@ void load_share(const Load *load, uint32_t layer, uint32_t experts, uint32_t fir
     *whole = row[experts];
 }
 
+void load_source_share(const Load *load, uint32_t layer, uint32_t experts, uint32_t source,
+                       uint32_t first, uint32_t count, uint64_t *part, uint64_t *whole) {
+    load_share(load, layer, experts, first, count, part, whole);
+    if (!has_rows(load, layer, experts) || load->sources == 1) return;
+    assert(source < load->sources);
+    const uint64_t *row = row_of(load, layer, source);
+    if (row[experts] == 0) return;
+    *part = row[first + count] - row[first];
+    *whole = row[experts];
+}
+
 // ---- Under a Schedule.
 
 // The experts of an operation: those of its Compute and its Comm are the same fields.
@@ -163,15 +174,13 @@ void load_pair_share(const Load *load, const Schedule *schedule, OpId op, uint32
     OpExperts own = experts_of(&schedule->ops[op]);
     uint32_t first, count;
     load_rank_experts(schedule, op, rank, &first, &count);
-    load_share(load, own.layer, own.total, first, count, part, whole);
-    if (!has_rows(load, own.layer, own.total) || load->sources == 1) return;
-    uint32_t size = schedule->groups[schedule->ops[op].comm.group].size;
-    assert(position < size);
-    uint64_t source = (uint64_t)position * load->sources / size;
-    const uint64_t *row = row_of(load, own.layer, source);
-    if (row[own.total] == 0) return; // a source without tokens sends as the others do
-    *part = row[first + count] - row[first];
-    *whole = row[own.total];
+    uint64_t source = 0;
+    if (load->kind != LOAD_UNIFORM && load->sources > 1) {
+        uint32_t size = schedule->groups[schedule->ops[op].comm.group].size;
+        assert(position < size);
+        source = (uint64_t)position * load->sources / size;
+    }
+    load_source_share(load, own.layer, own.total, (uint32_t)source, first, count, part, whole);
 }
 
 bool load_check_schedule(const Load *load, const Schedule *schedule, Err *err) {

@@ -61,6 +61,10 @@ bool load_check_schedule(const Load *load, const Schedule *schedule, Err *err);
 void load_share(const Load *load, uint32_t layer, uint32_t experts, uint32_t first, uint32_t count,
                 uint64_t *part, uint64_t *whole);
 
+// The same of the tokens of one source. A source without tokens sends as all do together.
+void load_source_share(const Load *load, uint32_t layer, uint32_t experts, uint32_t source,
+                       uint32_t first, uint32_t count, uint64_t *part, uint64_t *whole);
+
 // ---- Under a Schedule. `op` is one of load_sizes_op, `rank` a rank of the op's role. Cost: O(1).
 // Every instance of an operation has the load of the op's moe_layer, the first that its block
 // stands for; a schedule of schedule_unroll_layers has an operation for each layer.

@@ -37,6 +37,11 @@
 //            norm and gate           one pass over the heads
 //   gated delta, lightning, mamba: in, [convolution], step or chunks, gate as kda (lower_state.c)
 //            [x, sum over tp, dt]    T x (dt + 2 n) x channels, T x channels x dt (mamba-1)
+//   context  [dcp: query gather,     T x dcp H d, 4 T x dcp H dcp, T x dcp H dv over dcp ranks, in
+//            lse gather, correct,    front of and behind attention to C / dcp; picks: T top k; mla
+//            in head reduce]            prefill: cache gather, C (kv_lora + rope), instead of the
+//            three [cp: kv gather,         cp T x K (d + dv), or cp T x (kv_lora + rope), in
+//            prefill kv cache]
 //   all      o_proj, sum over tp     T x h x H dv; T x h
 //            add and norm            t x h
 //   dense    [gather], gate up,      T x (2 F / tp) x h, one pass, T x h x F / tp, T x h
@@ -156,9 +161,11 @@ static void end_open(Lower *lower, Layers *layers, uint32_t kind) {
     lower_enter_batch(lower, 1);
     lower->kind = kind;
     routed->late_waits = blocks_of_kind(layers, kind);
+    lower->layers_back = 1;
     LowerResults results = lower_moe_finish(lower, routed);
     layers->late[layers->late_count++] = (LateWaits){routed->first_late, kind};
     end_layer(lower, &results);
+    lower->layers_back = 0;
 }
 
 static void fill_late_waits(const Lower *lower, const Layers *layers) {
@@ -474,7 +481,11 @@ static GroupId add_family(const Lower *lower, const char *name, uint32_t size, u
 static void add_groups(Lower *lower) {
     const Pool *pool = lower->pool;
     lower->tp_group = lower->stage_group = lower->ep_group = lower->cut_group = SCHEDULE_NONE;
+    lower->dcp_group = lower->cp_group = SCHEDULE_NONE;
     if (pool->tp > 1) lower->tp_group = add_family(lower, "tp", pool->tp, 1);
+    if (pool->dcp > 1) lower->dcp_group = add_family(lower, "dcp", pool->dcp, 1);
+    if (pool->cp > 1 && lower->phase == PHASE_PREFILL)
+        lower->cp_group = add_family(lower, "cp", pool->cp, pool->tp);
     if (lower->routing == LOWER_GATHER)
         lower->stage_group = add_family(lower, "stage", pool_stage_ranks(pool), 1);
     if (lower->routing != LOWER_ALL_TO_ALL) return;
@@ -484,8 +495,7 @@ static void add_groups(Lower *lower) {
 
 // ---- The plan.
 
-// With one EP position every rank has all experts: tokens are gathered, whatever the plan calls it.
-static LowerRouting routing_of(const Pool *pool, const Arch *arch) {
+LowerRouting lower_routing(const Pool *pool, const Arch *arch) {
     bool routes = false;
     for (uint32_t i = 0; i < arch->mlp_count; i++) routes |= arch->mlps[i].experts > 0;
     if (!routes || pool->moe_comm == MOE_COMM_NONE) return LOWER_LOCAL;
@@ -520,8 +530,10 @@ void lower_plan(const Plan *plan, uint32_t pool_index, const Arch *arch, Phase p
     schedule_init(out, decode ? "decode" : "prefill", pool_ranks(pool));
     Lower lower = {.pool = pool, .arch = arch, .phase = phase, .schedule = out};
     lower.streams = lower_streams(arch);
+    lower.act_format = arch->dtype == NUMFMT_F32 ? NUMFMT_F32 : NUMFMT_BF16;
+    lower.act_B = numfmt_bytes(lower.act_format, 1);
     lower.overlap = decode ? pool->decode_overlap : pool->prefill_overlap;
-    lower.routing = routing_of(pool, arch);
+    lower.routing = lower_routing(pool, arch);
     lower.token_ways = lower.routing == LOWER_LOCAL ? 1 : pool->tp;
     bool halves = lower.routing == LOWER_ALL_TO_ALL && lower.overlap == OVERLAP_TWO_BATCH;
     lower.batches = halves ? 2 : 1;

@@ -14,6 +14,11 @@ typedef enum Phase { PHASE_PREFILL, PHASE_DECODE } Phase;
 // them. COMM has what moves routed tokens, beside the shared experts.
 enum { LOWER_STREAM_COMPUTE, LOWER_STREAM_COMM, LOWER_STREAM_PIPELINE, LOWER_STREAM_COUNT };
 
+// How routed tokens move, after what the plan says and what its sizes leave of it: with one EP
+// position every rank has all experts, and tokens are gathered, whatever the plan calls it.
+typedef enum LowerRouting { LOWER_LOCAL, LOWER_GATHER, LOWER_ALL_TO_ALL } LowerRouting;
+LowerRouting lower_routing(const Pool *pool, const Arch *arch);
+
 // Builds the schedule of one pool for one phase. PREFILL: `steps` chunks pass through the stages
 // one after the other (passes = steps). DECODE: the pool's micro-batches go round `steps` times;
 // the first stage's pass p waits for the last stage's pass p - micro_batches (sampled tokens,

@@ -8,7 +8,6 @@
 // so far (arXiv:2603.15031, Kimi team, "Attention Residuals").
 #include "model/plan/lower_internal.h"
 
-#define ACT     LOWER_BF16_B
 #define TOKEN_B 4 // int32
 #define F32_B   4
 
@@ -27,8 +26,8 @@ static OpId add_transfer(Lower *lower, OpKind kind, const char *name, BufferId b
         (Comm){.channel = lower->part + (sends ? lower->pipeline_channel : lower->previous_channel),
                .peer = sends ? lower->next : lower->previous,
                .bytes = bytes,
-               .element = LOWER_BF16_B,
-               .format = NUMFMT_BF16};
+               .element = (uint32_t)lower->act_B,
+               .format = lower->act_format};
     OpId id = lower_comm(lower, &op);
     lower_slice(lower, buffer, sends ? SLICE_READ : SLICE_WRITE, bytes);
     return id;
@@ -53,6 +52,7 @@ static BufferId add_embedding(Lower *lower, OpId tokens) {
     BufferId out = lower_buffer(lower, "embedded", lower_all(lower_hidden_B(lower)));
     lower_memory(lower, OP_CLASS_EMBED, "embedding",
                  lower_all(TOKEN_B + 2 * lower_hidden_B(lower)));
+    lower_mark(lower, WORK_EMBED);
     if (tokens != SCHEDULE_NONE) schedule_add_wait(lower->schedule, tokens);
     lower_read(lower, lower->token_ids);
     lower_write(lower, out);
@@ -70,6 +70,7 @@ static void begin_layers(Lower *lower, BufferId in, OpId arrived) {
     uint64_t vectors = 1 + 2 * (lower->streams + lower->earlier_arriving);
     lower_memory(lower, OP_CLASS_NORM, "input_norm",
                  lower_share(lower, vectors * lower_hidden_B(lower)));
+    lower_mark(lower, WORK_BEGIN_NORM);
     if (arrived != SCHEDULE_NONE) schedule_add_wait(lower->schedule, arrived);
     lower_read(lower, in);
     lower_write(lower, lower->residual);
@@ -148,10 +149,11 @@ static void add_stream_head(Lower *lower) {
 // Logits of the last token of each sequence, from all parts of the vocabulary.
 static BufferId add_logits(Lower *lower) {
     LowerWeight weight = head_weight(lower);
-    uint64_t part_B = (uint64_t)ACT * weight.n, tp = lower->pool->tp;
+    uint64_t part_B = lower->act_B * weight.n, tp = lower->pool->tp;
     Extent whole = {.per_sequence = part_B * tp};
     BufferId part = lower_buffer(lower, "logits_part", (Extent){.per_sequence = part_B});
     lower_gemm(lower, OP_CLASS_HEAD, "lm_head", (Extent){.per_sequence = 1}, &weight);
+    lower_mark(lower, WORK_HEAD);
     read_tokens(lower);
     lower_write(lower, part);
     if (tp == 1) return part;
@@ -163,7 +165,7 @@ static BufferId add_logits(Lower *lower) {
                      .group = lower->tp_group,
                      .bytes = whole,
                      .element = (uint32_t)part_B,
-                     .format = NUMFMT_BF16};
+                     .format = lower->act_format};
     lower_collective(lower, &op);
     lower_read(lower, part);
     lower_write(lower, all);
@@ -177,6 +179,7 @@ static void add_head(Lower *lower) {
     bool feeds_back = lower->phase == PHASE_DECODE && lower->pool->pp > 1;
     bytes.per_sequence += TOKEN_B;
     OpId sample = lower_memory(lower, OP_CLASS_HEAD, "sample", bytes);
+    lower_mark(lower, WORK_SAMPLE);
     if (feeds_back) schedule_add_wait(lower->schedule, sample + 1); // the send of the pass before
     lower_read(lower, logits);
     lower_slice(lower, lower->token_ids, SLICE_WRITE, (Extent){.per_sequence = TOKEN_B});

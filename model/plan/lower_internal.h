@@ -8,11 +8,6 @@
 #include "model/plan/lower.h"
 #include "model/plan/lower_matrix.h"
 
-#define LOWER_BF16_B 2 // bytes of an activation element between kernels
-
-// How routed tokens move, after what the plan says and what its sizes leave of it.
-typedef enum LowerRouting { LOWER_LOCAL, LOWER_GATHER, LOWER_ALL_TO_ALL } LowerRouting;
-
 #define LOWER_BATCHES_MAX 2
 
 // The role being built. Buffers that live for the step: `hidden` is what a layer reads (normed, all
@@ -24,6 +19,9 @@ typedef struct Lower {
     Phase phase;
     Overlap overlap; // of the phase
     Schedule *schedule;
+    NumFmt act_format;    // of activations between kernels: F32 in a model of f32, else BF16
+    uint64_t act_B;       // of one element
+    uint32_t layers_back; // OpWork's, of the operations that are added
     uint32_t stage;
     RoleId role;
     RoleId previous, next;     // the same ranks' roles in the stages around it (wrapping)
@@ -32,7 +30,7 @@ typedef struct Lower {
     uint32_t ep_position; // of the role's first rank
     LowerRouting routing;
     uint32_t token_ways; // ranks that share a DP rank's tokens outside attention: tp or 1
-    GroupId tp_group, stage_group, ep_group, cut_group;
+    GroupId tp_group, stage_group, ep_group, cut_group, dcp_group, cp_group;
     uint32_t channel; // of the next collective; the same in all roles of the stage
     BufferId token_ids, hidden, residual; // of the batch that is being lowered
     uint32_t batches;                     // 2: the tokens are cut in two halves (two-batch overlap)
@@ -58,6 +56,9 @@ void lower_enter_whole(Lower *lower);
 
 // ---- Sizes (lower_op.c).
 
+// A format of the plan; bf16 stands for that of the activations.
+NumFmt lower_format(const Lower *lower, NumFmt format);
+
 // Of a token's hidden vector between kernels.
 uint64_t lower_hidden_B(const Lower *lower);
 // `B` bytes for each token of the DP rank; for each token that this rank has outside attention; the
@@ -76,6 +77,9 @@ void lower_add(Lower *lower, BufferId buffer);
 void lower_slice(Lower *lower, BufferId buffer, SliceAccess access, Extent bytes);
 
 // ---- Operations (lower_op.c). Return the id; waits and slices follow.
+
+// Says what the operation added last does.
+void lower_mark(Lower *lower, OpWork work);
 
 OpId lower_gemm(Lower *lower, OpClass op_class, const char *name, Extent m,
                 const LowerWeight *weight);
@@ -101,7 +105,7 @@ typedef struct LowerResults {
     OpId wait;
 } LowerResults;
 
-// ---- Parts of a program (lower_tokens.c, lower_attention.c, lower_moe.c, lower_ends.c).
+// ---- Parts of a program (lower_tokens.c, lower_moe.c, lower_ends.c).
 
 // Sum over tp of partial results of all tokens; what comes back covers this rank's tokens and lies
 // in `out` (SCHEDULE_NONE: in a new buffer). Without tp it is `partial` itself.
@@ -112,7 +116,6 @@ BufferId lower_all_sum(Lower *lower, const char *name, BufferId partial);
 BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t token_B);
 // Residual add and norm of this rank's tokens; returns the normed tokens, or writes them to `out`.
 BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results);
-void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out);
 // Gathers this rank's tokens into `hidden`; only where tokens are cut.
 void lower_to_hidden(Lower *lower, BufferId share);
 // Residual add and norm at the end of a layer: what the next one reads, into `hidden` or `share`.
@@ -124,18 +127,7 @@ void lower_mix_streams(Lower *lower, uint32_t number);
 // buffer).
 BufferId lower_gated(Lower *lower, Component component, BufferId in, BufferId out);
 
-// ---- Attention (lower_attention.c, lower_state.c).
-
-BufferId lower_attention(Lower *lower); // partial sums of all tokens
-BufferId lower_state(Lower *lower);     // of the kinds with a state instead of a cache
-const AttentionSpec *lower_spec(const Lower *lower);
-// Heads of one rank; the plan is legal, so tp divides them.
-uint64_t lower_heads(const Lower *lower);
-BufferId lower_project_uses(Lower *lower, const char *name, BufferId in, uint32_t uses);
-// Adds an attention kernel, with its reads of `queries` and writes of `out`.
-void lower_attend(Lower *lower, Op *op, BufferId queries, BufferId out);
-// The gate of the output: reads its projection and the heads.
-BufferId lower_gate_heads(Lower *lower, BufferId heads, BufferId gates);
+BufferId lower_attention(Lower *lower); // partial sums of all tokens (lower_attention.h)
 
 BlockId lower_first_block(Lower *lower); // embedding, or what arrives from the stage before
 void lower_last_ops(Lower *lower);       // head, or what leaves for the next stage

@@ -23,8 +23,8 @@
 #include <assert.h>
 
 #include "model/base/wide.h"
+#include "model/plan/lower_attend.h"
 
-#define ACT     LOWER_BF16_B
 #define ROUTE_B 8 // expert number (int32) and weight (f32) of one choice
 #define SCORE_B 4 // f32
 
@@ -84,7 +84,7 @@ static Extent sent_room(const Lower *lower, const LowerRouted *routed, uint64_t 
 
 // Pairs that reach this rank's experts when every expert gets the same.
 static Extent received(const Lower *lower, const LowerRouted *routed, uint64_t B) {
-    uint64_t pairs = (uint64_t)lower->pool->dp * routed->chosen;
+    uint64_t pairs = (uint64_t)pool_token_groups(lower->pool) * routed->chosen;
     return (Extent){.per_token = pairs * routed->experts * B, .divide = routed->slots};
 }
 
@@ -105,7 +105,9 @@ static void add_router(Lower *lower, LowerRouted *routed, BufferId normed) {
     routed->routes = provide(lower, routed->kept == NULL ? NULL : &routed->kept->routes, "routes",
                              lower_room(lower, routes_B));
     lower_gemms(lower, OP_CLASS_ROUTER, "router", lower_share(lower, 1), &weights, normed, scores);
+    lower_mark(lower, WORK_ROUTER);
     lower_memory(lower, OP_CLASS_ROUTER, "top_k", lower_share(lower, scores_B + routes_B));
+    lower_mark(lower, WORK_TOP_K);
     lower_read(lower, scores);
     lower_write(lower, routed->routes);
 }
@@ -113,7 +115,7 @@ static void add_router(Lower *lower, LowerRouted *routed, BufferId normed) {
 static BufferId add_latent(Lower *lower, BufferId normed) {
     const MlpSpec *mlp = mlp_of(lower);
     LowerWeights weights = lower_weights_of_rows(lower, COMPONENT_LATENT, mlp->latent);
-    BufferId out = lower_buffer(lower, "latent", lower_room(lower, (uint64_t)ACT * mlp->latent));
+    BufferId out = lower_buffer(lower, "latent", lower_room(lower, lower->act_B * mlp->latent));
     Extent share = lower_share(lower, 1);
     lower_gemms(lower, OP_CLASS_LATENT, "latent_down", share, &weights, normed, out);
     return out;
@@ -154,26 +156,28 @@ static void add_group_comm(Lower *lower, Op *op, uint32_t stream, BufferId in, B
 }
 
 // Whole tokens in bf16, `token_B` bytes each.
-static Comm token_comm(Collective collective, GroupId group, Extent bytes, uint64_t token_B) {
+static Comm token_comm(const Lower *lower, Collective collective, GroupId group, Extent bytes,
+                       uint64_t token_B) {
     return (Comm){.collective = collective,
                   .group = group,
                   .bytes = bytes,
                   .element = (uint32_t)token_B,
-                  .format = NUMFMT_BF16};
+                  .format = lower->act_format};
 }
 
 static BufferId gather_stage(Lower *lower, LowerRouted *routed, BufferId in) {
     uint64_t token_B = routed->sent_token_B;
-    if (token_B < (uint64_t)ACT * routed->width) {
-        Packing packing = {.name = "quantise", .in_B = (uint64_t)ACT * routed->width, .times = 1};
+    if (token_B < lower->act_B * routed->width) {
+        Packing packing = {.name = "quantise", .in_B = lower->act_B * routed->width, .times = 1};
         packing.out = lower_share(lower, token_B);
         packing.room = lower_room(lower, token_B);
         in = add_packing(lower, &packing, in);
     }
-    BufferId out = lower_buffer(lower, "gathered", lower_all(token_B * lower->pool->dp));
+    BufferId out =
+        lower_buffer(lower, "gathered", lower_all(token_B * pool_token_groups(lower->pool)));
     Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch_gather"};
-    op.comm = token_comm(COLLECTIVE_ALL_GATHER, lower->stage_group,
-                         lower_all(token_B * lower->pool->dp), token_B);
+    op.comm = token_comm(lower, COLLECTIVE_ALL_GATHER, lower->stage_group,
+                         lower_all(token_B * pool_token_groups(lower->pool)), token_B);
     add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
     routed->arrives[0] = lower->schedule->op_count - 1;
     return out;
@@ -181,10 +185,11 @@ static BufferId gather_stage(Lower *lower, LowerRouted *routed, BufferId in) {
 
 // The tokens of the ranks that hold the cuts of one expert, to each of them.
 static BufferId gather_cuts(Lower *lower, const LowerRouted *routed, BufferId in) {
-    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+    uint64_t B = lower->act_B * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "cut_tokens", lower_room(lower, B * cuts));
     Op op = {.op_class = OP_CLASS_DISPATCH, .name = "cut_gather"};
-    op.comm = token_comm(COLLECTIVE_ALL_GATHER, lower->cut_group, lower_share(lower, B * cuts), B);
+    op.comm =
+        token_comm(lower, COLLECTIVE_ALL_GATHER, lower->cut_group, lower_share(lower, B * cuts), B);
     add_group_comm(lower, &op, LOWER_STREAM_COMPUTE, in, out);
     return out;
 }
@@ -211,17 +216,18 @@ static Comm routed_comm(const Lower *lower, const LowerRouted *routed, Split spl
 static void dispatch(Lower *lower, LowerRouted *routed, uint32_t chunk, BufferId in) {
     uint64_t B = routed->sent_token_B;
     enter_chunk(lower, routed, chunk);
-    Packing packing = {.name = "permute", .in_B = (uint64_t)ACT * routed->width};
+    Packing packing = {.name = "permute", .in_B = lower->act_B * routed->width};
     packing.times = lower->pool->moe_tp;
     packing.out = sent(lower, routed, B);
     packing.room = sent_room(lower, routed, B);
     BufferId out = add_packing(lower, &packing, in);
     lower_read(lower, routed->routes);
+    lower_mark(lower, WORK_PERMUTE);
     OpId packed = lower->schedule->op_count - 1;
     routed->arrived[chunk] = lower_buffer(lower, "received", received_room(lower, routed, B));
     Op op = {.op_class = OP_CLASS_DISPATCH, .name = "dispatch", .stream = comm_stream(lower)};
     op.comm = routed_comm(lower, routed, SPLIT_BY_DESTINATION, B);
-    op.comm.format = lower->pool->dispatch_format;
+    op.comm.format = lower_format(lower, lower->pool->dispatch_format);
     routed->arrives[chunk] = lower_collective(lower, &op);
     schedule_add_wait(lower->schedule, packed);
     lower_slice(lower, out, SLICE_READ, op.comm.bytes);
@@ -233,23 +239,25 @@ static void dispatch(Lower *lower, LowerRouted *routed, uint32_t chunk, BufferId
 static void add_product(Lower *lower, const LowerRouted *routed, const char *name,
                         const LowerWeight *weight) {
     Op op = {.kind = OP_GROUPED_GEMM, .op_class = OP_CLASS_EXPERTS, .name = name};
-    op.compute = (Compute){.m = lower_all((uint64_t)lower->pool->dp * routed->chosen),
-                           .n = weight->n,
-                           .k = weight->k,
-                           .batch = 1,
-                           .weight_format = weight->format,
-                           .math_format = lower_math(lower, weight->format),
-                           .experts = routed->experts,
-                           .experts_total = routed->slots,
-                           .first_expert = routed->first,
-                           .expert_sharers = lower->pool->moe_tp,
-                           .moe_layer = lower->moe_layer};
+    op.compute =
+        (Compute){.m = lower_all((uint64_t)pool_token_groups(lower->pool) * routed->chosen),
+                  .n = weight->n,
+                  .k = weight->k,
+                  .batch = 1,
+                  .weight_format = weight->format,
+                  .math_format = lower_math(lower, weight->format),
+                  .experts = routed->experts,
+                  .experts_total = routed->slots,
+                  .first_expert = routed->first,
+                  .expert_sharers = lower->pool->moe_tp,
+                  .moe_layer = lower->moe_layer};
     lower_compute(lower, &op);
 }
 
 // The first product waits for `arrives`, or for nothing (SCHEDULE_NONE).
-static void add_experts(Lower *lower, const LowerRouted *routed, const char *name,
+static void add_experts(Lower *lower, const LowerRouted *routed, OpWork work,
                         const LowerWeights *weights, OpId arrives, BufferId in, BufferId out) {
+    const char *name = work == WORK_EXPERTS_DOWN ? "experts_down" : "experts_gate_up";
     for (uint32_t i = 0; i < weights->count; i++) {
         add_product(lower, routed, name, &weights->of[i]);
         if (arrives != SCHEDULE_NONE && i == 0) schedule_add_wait(lower->schedule, arrives);
@@ -261,18 +269,22 @@ static void add_experts(Lower *lower, const LowerRouted *routed, const char *nam
 static BufferId compute_experts(Lower *lower, const LowerRouted *routed, uint32_t chunk) {
     LowerWeights in = lower_component_weights(lower, COMPONENT_ROUTED, SHARD_EXPERT_COLUMN);
     LowerWeights back = lower_component_weights(lower, COMPONENT_ROUTED, SHARD_EXPERT_ROW);
-    uint64_t gates_B = (uint64_t)ACT * lower_rows(&in), active_B = (uint64_t)ACT * back.of[0].k;
-    uint64_t out_B = (uint64_t)ACT * routed->width;
+    uint64_t gates_B = lower->act_B * lower_rows(&in), active_B = lower->act_B * back.of[0].k;
+    uint64_t out_B = lower->act_B * routed->width;
     BufferId gates = lower_buffer(lower, "expert_gates", received_room(lower, routed, gates_B));
     BufferId active = lower_buffer(lower, "expert_active", received_room(lower, routed, active_B));
     BufferId out = lower_buffer(lower, "expert_out", received_room(lower, routed, out_B));
-    add_experts(lower, routed, "experts_gate_up", &in, routed->arrives[chunk],
+    add_experts(lower, routed, WORK_EXPERTS_GATE_UP, &in, routed->arrives[chunk],
                 routed->arrived[chunk], gates);
+    lower_mark(lower, WORK_EXPERTS_GATE_UP);
+    if (lower->routing == LOWER_LOCAL) lower_read(lower, routed->routes);
     lower_memory(lower, OP_CLASS_EXPERTS, "experts_activation",
                  received(lower, routed, gates_B + active_B));
+    lower_mark(lower, WORK_EXPERTS_SWIGLU);
     lower_read(lower, gates);
     lower_write(lower, active);
-    add_experts(lower, routed, "experts_down", &back, SCHEDULE_NONE, active, out);
+    add_experts(lower, routed, WORK_EXPERTS_DOWN, &back, SCHEDULE_NONE, active, out);
+    lower_mark(lower, WORK_EXPERTS_DOWN);
     return out;
 }
 
@@ -280,13 +292,13 @@ static BufferId compute_experts(Lower *lower, const LowerRouted *routed, uint32_
 
 // Of one chunk.
 static void combine(Lower *lower, LowerRouted *routed, uint32_t chunk, BufferId in) {
-    uint64_t B = (uint64_t)ACT * routed->width;
+    uint64_t B = lower->act_B * routed->width;
     OpId computed = lower->schedule->op_count - 1;
     BufferId *slot = routed->kept == NULL ? NULL : &routed->kept->combined;
     routed->returned[chunk] = provide(lower, slot, "combined", sent_room(lower, routed, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine", .stream = comm_stream(lower)};
     op.comm = routed_comm(lower, routed, SPLIT_BY_SOURCE, B);
-    op.comm.format = NUMFMT_BF16;
+    op.comm.format = lower->act_format;
     routed->returns[chunk] = lower_collective(lower, &op);
     schedule_add_wait(lower->schedule, computed);
     lower_read(lower, in);
@@ -304,10 +316,11 @@ static void await_returns(Lower *lower, LowerRouted *routed) {
 }
 
 static BufferId weighted_sum(Lower *lower, LowerRouted *routed) {
-    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+    uint64_t B = lower->act_B * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "weighted", lower_room(lower, B * cuts));
     lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum",
                  lower_share(lower, B * cuts * (routed->chosen + 1)));
+    lower_mark(lower, WORK_WEIGHTED_SUM);
     await_returns(lower, routed);
     for (uint32_t i = 0; i < routed->chunks; i++) lower_read(lower, routed->returned[i]);
     lower_read(lower, routed->routes);
@@ -316,11 +329,11 @@ static BufferId weighted_sum(Lower *lower, LowerRouted *routed) {
 }
 
 static BufferId scatter_cuts(Lower *lower, const LowerRouted *routed, BufferId in) {
-    uint64_t B = (uint64_t)ACT * routed->width, cuts = lower->pool->moe_tp;
+    uint64_t B = lower->act_B * routed->width, cuts = lower->pool->moe_tp;
     BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "cut_scatter"};
-    op.comm =
-        token_comm(COLLECTIVE_REDUCE_SCATTER, lower->cut_group, lower_share(lower, B * cuts), B);
+    op.comm = token_comm(lower, COLLECTIVE_REDUCE_SCATTER, lower->cut_group,
+                         lower_share(lower, B * cuts), B);
     add_group_comm(lower, &op, LOWER_STREAM_COMPUTE, in, out);
     return out;
 }
@@ -328,23 +341,25 @@ static BufferId scatter_cuts(Lower *lower, const LowerRouted *routed, BufferId i
 // Sums each token's results of this rank's experts; `beside` joins the sum where both are partial
 // over the same ranks.
 static BufferId sum_local(Lower *lower, const LowerRouted *routed, BufferId in, BufferId beside) {
-    uint64_t B = (uint64_t)ACT * routed->width * lower->pool->dp;
+    uint64_t B = lower->act_B * routed->width * pool_token_groups(lower->pool);
     BufferId out = lower_buffer(lower, "routed_partial", lower_all(B));
-    Extent bytes = received(lower, routed, (uint64_t)ACT * routed->width);
+    Extent bytes = received(lower, routed, lower->act_B * routed->width);
     bytes.per_token += (beside == SCHEDULE_NONE ? 1 : 2) * B * routed->slots;
     lower_memory(lower, OP_CLASS_COMBINE, "weighted_sum", bytes);
+    lower_mark(lower, WORK_EXPERT_SUM);
     lower_read(lower, in);
+    if (lower->routing == LOWER_LOCAL) lower_read(lower, routed->routes);
     if (beside != SCHEDULE_NONE) lower_read(lower, beside);
     lower_write(lower, out);
     return out;
 }
 
 static BufferId scatter_stage(Lower *lower, const LowerRouted *routed, BufferId in, OpId *back) {
-    uint64_t B = (uint64_t)ACT * routed->width;
+    uint64_t B = lower->act_B * routed->width;
     BufferId out = lower_buffer(lower, "routed", lower_room(lower, B));
     Op op = {.op_class = OP_CLASS_COMBINE, .name = "combine_scatter"};
-    op.comm = token_comm(COLLECTIVE_REDUCE_SCATTER, lower->stage_group,
-                         lower_all(B * lower->pool->dp), B);
+    op.comm = token_comm(lower, COLLECTIVE_REDUCE_SCATTER, lower->stage_group,
+                         lower_all(B * pool_token_groups(lower->pool)), B);
     add_group_comm(lower, &op, LOWER_STREAM_COMM, in, out);
     *back = lower->schedule->op_count - 1;
     return out;
@@ -365,7 +380,7 @@ static void sum_results(Lower *lower, LowerRouted *routed, BufferId in) {
 static BufferId leave_latent(Lower *lower, BufferId in, OpId back) {
     const MlpSpec *mlp = mlp_of(lower);
     LowerWeights weights = lower_weights_of_rows(lower, COMPONENT_LATENT, lower->arch->hidden);
-    uint64_t latent_B = (uint64_t)ACT * mlp->latent, out_B = lower_hidden_B(lower);
+    uint64_t latent_B = lower->act_B * mlp->latent, out_B = lower_hidden_B(lower);
     BufferId normed = lower_buffer(lower, "latent_normed", lower_room(lower, latent_B));
     BufferId out = lower_buffer(lower, "latent_up", lower_room(lower, out_B));
     lower_memory(lower, OP_CLASS_LATENT, "latent_norm", lower_share(lower, 2 * latent_B));
@@ -435,7 +450,7 @@ static LowerRouted size_routed(const Lower *lower) {
     pool_experts(pool, routed.slots, lower->ep_position, &routed.first, &routed.experts);
     routed.width = mlp->latent > 0 ? mlp->latent : lower->arch->hidden;
     routed.chosen = lower_chosen(mlp);
-    routed.sent_token_B = numfmt_bytes(pool->dispatch_format, routed.width);
+    routed.sent_token_B = numfmt_bytes(lower_format(lower, pool->dispatch_format), routed.width);
     return routed;
 }
 

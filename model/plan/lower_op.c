@@ -6,8 +6,17 @@
 #include "model/base/wide.h"
 #include "model/plan/lower_internal.h"
 
+NumFmt lower_format(const Lower *lower, NumFmt format) {
+    return format == NUMFMT_BF16 ? lower->act_format : format;
+}
+
+void lower_mark(Lower *lower, OpWork work) {
+    lower->schedule->ops[lower->schedule->op_count - 1].compute.work = work;
+    lower->schedule->ops[lower->schedule->op_count - 1].compute.layers_back = lower->layers_back;
+}
+
 uint64_t lower_hidden_B(const Lower *lower) {
-    return (uint64_t)LOWER_BF16_B * lower->arch->hidden;
+    return lower->act_B * lower->arch->hidden;
 }
 
 Extent lower_all(uint64_t B) {
@@ -51,7 +60,7 @@ static Extent of_part(const Lower *lower, Extent extent) {
 static BufferId add_buffer(Lower *lower, const char *name, BufferLife life, Extent bytes) {
     Buffer buffer = {.name = name,
                      .role = lower->role,
-                     .format = NUMFMT_BF16,
+                     .format = lower->act_format,
                      .life = life,
                      .bytes = of_part(lower, bytes)};
     return schedule_add_buffer(lower->schedule, &buffer);
@@ -142,11 +151,10 @@ void lower_gemms(Lower *lower, OpClass op_class, const char *name, Extent m,
 // The results of several products lie one behind the other.
 BufferId lower_project(Lower *lower, OpClass op_class, const char *name, BufferId in,
                        const LowerWeights *weights) {
-    BufferId out =
-        lower_buffer(lower, name, lower_all((uint64_t)LOWER_BF16_B * lower_rows(weights)));
+    BufferId out = lower_buffer(lower, name, lower_all(lower->act_B * lower_rows(weights)));
     uint64_t before_B = 0;
     for (uint32_t i = 0; i < weights->count; i++) {
-        uint64_t token_B = (uint64_t)LOWER_BF16_B * weights->of[i].n;
+        uint64_t token_B = lower->act_B * weights->of[i].n;
         lower_gemm(lower, op_class, name, lower_all(1), &weights->of[i]);
         lower_read(lower, in);
         Slice slice = {.buffer = out, .access = SLICE_WRITE};

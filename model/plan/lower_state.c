@@ -10,9 +10,8 @@
 // token and head); Yang, Kautz, Hatamizadeh, "Gated Delta Networks", arXiv:2412.06464 (the same
 // form); Lightning Attention-2, arXiv:2401.04658, section 3; Dao and Gu, arXiv:2405.21060, section
 // 6 (Mamba-2); Gu and Dao, arXiv:2312.00752, section 3.3 (Mamba-1: a scan, no products).
-#include "model/plan/lower_internal.h"
+#include "model/plan/lower_attend.h"
 
-#define ACT   LOWER_BF16_B
 #define F32_B 4
 #define USE   LOWER_USE
 
@@ -40,9 +39,10 @@ static BufferId add_convolution(Lower *lower, BufferId in) {
     const AttentionSpec *spec = lower_spec(lower);
     if (spec->conv == 0) return in;
     uint64_t filter_B, channels = lower_conv_channels(lower, &filter_B);
-    uint64_t tail_B = channels * (spec->conv - 1) * ACT;
-    BufferId out = lower_buffer(lower, "convolved", lower_all(ACT * channels));
-    Extent bytes = {.fixed = filter_B, .per_token = 2 * ACT * channels, .per_sequence = 2 * tail_B};
+    uint64_t tail_B = channels * (spec->conv - 1) * lower->act_B;
+    BufferId out = lower_buffer(lower, "convolved", lower_all(lower->act_B * channels));
+    Extent bytes = {
+        .fixed = filter_B, .per_token = 2 * lower->act_B * channels, .per_sequence = 2 * tail_B};
     const char *name = kind_name(spec->kind, "kda_convolution", "convolution");
     lower_memory(lower, OP_CLASS_ATTENTION, name, bytes);
     lower_read(lower, in);
@@ -106,7 +106,7 @@ static BufferId add_recurrence(Lower *lower, BufferId in, BufferId beside) {
     const AttentionSpec *spec = lower_spec(lower);
     uint64_t heads = lower_heads(lower);
     bool steps = lower->phase == PHASE_DECODE || spec->kind == ATTENTION_MAMBA1;
-    BufferId out = lower_buffer(lower, "heads", lower_all(ACT * heads * spec->value_dim));
+    BufferId out = lower_buffer(lower, "heads", lower_all(lower->act_B * heads * spec->value_dim));
     Op op = {.kind = steps ? OP_MEMORY : OP_ATTENTION};
     op.name = steps ? kind_name(spec->kind, "kda_step", "state_step")
                     : kind_name(spec->kind, "kda_chunks", "state_chunks");

@@ -18,7 +18,7 @@ static Op tp_collective(const Lower *lower, const char *name, Collective collect
                      .group = lower->tp_group,
                      .bytes = lower_all(token_B),
                      .element = (uint32_t)token_B,
-                     .format = NUMFMT_BF16};
+                     .format = lower->act_format};
     return op;
 }
 
@@ -33,7 +33,7 @@ static void scatter_sum(Lower *lower, const char *name, BufferId partial, Buffer
 static void all_sum_into(Lower *lower, const char *name, BufferId partial, BufferId out) {
     Op op = tp_collective(lower, name, COLLECTIVE_ALL_REDUCE, 0);
     op.comm.bytes = lower->schedule->buffers[partial].bytes;
-    op.comm.element = LOWER_BF16_B;
+    op.comm.element = (uint32_t)lower->act_B;
     op.comm.algorithm = lower->pool->all_reduce;
     lower_collective(lower, &op);
     lower_read(lower, partial);
@@ -80,36 +80,38 @@ void lower_to_hidden(Lower *lower, BufferId share) {
     gather(lower, "hidden_all_gather", share, lower->hidden, lower_hidden_B(lower));
 }
 
+// Reads each result and the residual streams, writes the streams and the normed tokens; attention
+// residuals read the outputs of earlier blocks of layers as well.
+static void norm_into(Lower *lower, const char *name, OpWork work, const LowerResults *results,
+                      BufferId out) {
+    uint64_t vectors = 1 + 2 * lower->streams + results->count + lower->earlier_mean;
+    lower_memory(lower, OP_CLASS_NORM, name, lower_share(lower, vectors * lower_hidden_B(lower)));
+    lower_mark(lower, work);
+    if (results->wait != SCHEDULE_NONE) schedule_add_wait(lower->schedule, results->wait);
+    for (uint32_t i = 0; i < results->count; i++) lower_read(lower, results->buffers[i]);
+    lower_add(lower, lower->residual);
+    lower_write(lower, out);
+}
+
 void lower_next(Lower *lower, const char *name, const LowerResults *results) {
     if (lower->token_ways == 1) {
-        lower_norm_into(lower, name, results, lower->hidden);
+        norm_into(lower, name, WORK_NEXT_NORM, results, lower->hidden);
         return;
     }
     if (lower->next_shares) {
-        lower_norm_into(lower, name, results, lower->share);
+        norm_into(lower, name, WORK_NEXT_NORM, results, lower->share);
         return;
     }
     BufferId out =
         lower_buffer(lower, "attention_normed", lower_room(lower, lower_hidden_B(lower)));
-    lower_norm_into(lower, name, results, out);
+    norm_into(lower, name, WORK_NEXT_NORM, results, out);
     lower_to_hidden(lower, out);
 }
 
 BufferId lower_norm(Lower *lower, const char *name, const LowerResults *results) {
     BufferId out = lower_buffer(lower, name, lower_room(lower, lower_hidden_B(lower)));
-    lower_norm_into(lower, name, results, out);
+    norm_into(lower, name, WORK_MLP_NORM, results, out);
     return out;
-}
-
-// Reads each result and the residual streams, writes the streams and the normed tokens; attention
-// residuals read the outputs of earlier blocks of layers as well.
-void lower_norm_into(Lower *lower, const char *name, const LowerResults *results, BufferId out) {
-    uint64_t vectors = 1 + 2 * lower->streams + results->count + lower->earlier_mean;
-    lower_memory(lower, OP_CLASS_NORM, name, lower_share(lower, vectors * lower_hidden_B(lower)));
-    if (results->wait != SCHEDULE_NONE) schedule_add_wait(lower->schedule, results->wait);
-    for (uint32_t i = 0; i < results->count; i++) lower_read(lower, results->buffers[i]);
-    lower_add(lower, lower->residual);
-    lower_write(lower, out);
 }
 
 void lower_mix_streams(Lower *lower, uint32_t number) {
@@ -131,18 +133,22 @@ BufferId lower_gated(Lower *lower, Component component, BufferId in, BufferId ou
     LowerWeights gate = lower_component_weights(lower, component, SHARD_REPLICATED);
     BufferId gates =
         lower_project(lower, op_class, shared ? "shared_gate_up" : "gate_up_proj", in, &up);
+    lower_mark(lower, WORK_GATE_UP);
     BufferId whole = SCHEDULE_NONE;
     if (gate.count > 0) whole = lower_project(lower, op_class, "block_gate", in, &gate);
     const char *name = shared ? "shared_activation" : "activation";
-    uint64_t active_B = (uint64_t)LOWER_BF16_B * down.of[0].k;
+    uint64_t active_B = lower->act_B * down.of[0].k;
     BufferId active = lower_buffer(lower, name, lower_all(active_B));
-    lower_memory(lower, op_class, name,
-                 lower_all((uint64_t)LOWER_BF16_B * lower_rows(&up) + active_B));
+    lower_memory(lower, op_class, name, lower_all(lower->act_B * lower_rows(&up) + active_B));
+    lower_mark(lower, whole == SCHEDULE_NONE ? WORK_SWIGLU : WORK_NONE);
     lower_read(lower, gates);
     if (whole != SCHEDULE_NONE) lower_read(lower, whole);
     lower_write(lower, active);
     name = shared ? "shared_down" : "down_proj";
-    if (out == SCHEDULE_NONE) return lower_project(lower, op_class, name, active, &down);
-    lower_gemms(lower, op_class, name, lower_all(1), &down, active, out);
+    if (out == SCHEDULE_NONE)
+        out = lower_project(lower, op_class, name, active, &down);
+    else
+        lower_gemms(lower, op_class, name, lower_all(1), &down, active, out);
+    lower_mark(lower, WORK_DOWN);
     return out;
 }

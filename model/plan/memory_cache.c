@@ -7,6 +7,8 @@
 // mamba_utils).
 #include "model/plan/memory_cache.h"
 
+#include <stdbool.h>
+
 #include "model/base/wide.h"
 
 // Of `count` heads or groups, what a rank holds.
@@ -53,11 +55,16 @@ static uint64_t rank_state_B(const AttentionSpec *spec, uint32_t tp) {
     return wide_mul_div_up(whole - tail, held(spec->heads, tp), spec->heads) + conv_B(spec, tp);
 }
 
+uint32_t memory_cache_ways(const Pool *pool, const AttentionSpec *spec) {
+    bool has_tokens = spec->kind == ATTENTION_GQA || spec->kind == ATTENTION_MLA;
+    return has_tokens && spec->window == 0 && pool->dcp > 1 ? pool->dcp : 1;
+}
+
 void memory_cache_layer(const Pool *pool, const AttentionSpec *spec, MemoryLayer *out) {
     uint64_t blocks = spec->per_layer > 0 ? spec->per_layer : 1;
     uint64_t index_B = index_key_B(pool, spec);
     *out = (MemoryLayer){
-        .window = spec->window, .ratio = spec->ratio, .split = pool->cp > 0 ? pool->cp : 1};
+        .window = spec->window, .ratio = spec->ratio, .split = memory_cache_ways(pool, spec)};
     out->token_B =
         blocks * (kv_token_B(pool, spec) + (spec->kind == ATTENTION_COMPRESSED ? 0 : index_B));
     if (spec->ratio > 0)

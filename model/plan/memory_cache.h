@@ -1,9 +1,9 @@
 // Bytes of cache and of constant state on one rank, by kind of attention.
 //
 // Heads are cut by TP, and a KV head is on several ranks once TP exceeds them; what has no heads
-// (an MLA latent, compressed entries, index keys) is whole on every TP rank. Only context
-// parallelism divides tokens (Pool.cp). Constant state is cut by heads, and what groups of heads
-// share by groups.
+// (an MLA latent, compressed entries, index keys) is whole on every TP rank. Only decode context
+// parallelism divides tokens (Pool.dcp): every dcp-th token of a cache without a window, with its
+// index key. Constant state is cut by heads, and what groups of heads share by groups.
 #ifndef MODEL_PLAN_MEMORY_CACHE_H
 #define MODEL_PLAN_MEMORY_CACHE_H
 
@@ -20,6 +20,11 @@ typedef struct MemoryLayer {
     uint64_t state_B;        // of a sequence, whatever its length
     uint32_t split;          // ranks over which the tokens of a sequence are dealt
 } MemoryLayer;
+
+// Ranks of the pool over which the tokens of such a cache are dealt; 1: each keeps all of its
+// heads'. A window stays whole, as engines keep it (vLLM's SlidingWindowSpec), and so do compressed
+// entries.
+uint32_t memory_cache_ways(const Pool *pool, const AttentionSpec *spec);
 
 // On each rank of the pool, in its format of the cache.
 void memory_cache_layer(const Pool *pool, const AttentionSpec *spec, MemoryLayer *out);

@@ -138,7 +138,7 @@ uint64_t memory_engine_communication_B(const MemoryEngine *engine, const Pool *p
 
 static uint64_t graph_sequences(const MemoryEngine *engine, const Pool *pool, uint64_t memory_B) {
     const MemoryDefaults *defaults = memory_engine_defaults(engine, memory_B);
-    bool wide = pool->tp * pool->dp >= 4;
+    bool wide = pool_stage_ranks(pool) >= 4;
     return wide ? defaults->graph_sequences_tp4 : defaults->graph_sequences;
 }
 

@@ -38,14 +38,15 @@ typedef struct Plan {
 
 uint32_t plan_gpus(const Plan *plan);
 
-// For tables: "TP4 PP1 DP18 EP72 x1"; 32 redundant experts add " +32r", EPLB without any " eplb",
-// MoE communication by gathering " gather", two batches " tbo", no overlap " serial" (behind it the
-// phase when it is one only), c chunks " chunks c"; stages that are not even are named by their
-// rule, " vllm stages", or by their layers, " stages 15+2x16+14"; pools are joined by " + ".
-// `buffer` has at least PLAN_TEXT_MAX bytes; more pools than fit end with "...". Returns buffer.
+// For tables: "TP4 PP1 DP18 EP72 x1"; context parallelism adds " PCP4" or " DCP2"; 32 redundant
+// experts add " +32r", EPLB without any " eplb", MoE communication by gathering " gather", two
+// batches " tbo", no overlap " serial" (behind it the phase when it is one only), c chunks " chunks
+// c"; stages that are not even are named by their rule, " vllm stages", or by their layers, "
+// stages 15+2x16+14"; another placement " placed nodes"; pools are joined by " + ". `buffer` has at
+// least PLAN_TEXT_MAX bytes; more pools than fit end with "...". Returns buffer.
 #define PLAN_TEXT_MAX 96
 char *plan_label(const Plan *plan, char *buffer);
-// "72 = 4 tp x 18 dp x 1 pp x 1 replica"
+// "72 = 4 tp x 18 dp x 1 pp x 1 replica"; "8 = 2 tp x 4 cp x 1 dp x ..."
 char *plan_gpu_product(const Plan *plan, char *buffer);
 
 Digest plan_digest(const Plan *plan);
@@ -65,6 +66,8 @@ typedef struct PlanFile {
     const char *model, *topology, *scenario, *calibration,
         *load; // names of files beside the plan; "" when none; without a load: uniform
     Digest model_digest, topology_digest, scenario_digest, calibration_digest, load_digest;
+    const char *origin; // where the plan comes from, for people: "plan-001.json (digest ...), 8 of
+                        // 72 ranks"; "" or NULL when nobody said
     const char *result; // JSON text of the prediction that was saved with it, "" when none
 } PlanFile;
 

@@ -8,9 +8,11 @@
 #include "model/plan/plan_legal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "model/base/wide.h"
 #include "model/plan/eplb.h"
+#include "model/plan/memory_cache.h"
 #include "model/plan/shard_slice.h"
 
 const char *const plan_legal_names[PLAN_RULE_COUNT] = {
@@ -64,14 +66,87 @@ static PlanFault check_heads(const Pool *pool, const Arch *arch, Err *reason) {
     return kept;
 }
 
-// With one attention-DP rank every token is already where its experts are; with more, it must be
-// sent.
+// ---- Context parallelism.
+
+// What is dealt out are copies: ranks that hold the same KV head, or the same latent.
+static uint32_t copies_of(const Pool *pool, const AttentionSpec *spec) {
+    uint32_t heads = spec->kind == ATTENTION_GQA && spec->kv_heads > 0 ? spec->kv_heads : 1;
+    return pool->tp > heads ? pool->tp / heads : 1;
+}
+
+static bool is_compressed(const Arch *arch) {
+    for (uint32_t i = 0; i < arch->attention_count; i++)
+        if (arch->attentions[i].kind == ATTENTION_COMPRESSED) return true;
+    return false;
+}
+
+// What divides the copies of KV heads in all caches that can be dealt out by tokens; 0: none can. A
+// state is cut by heads already, and dcp leaves it as it is.
+static uint32_t common_copies(const Pool *pool, const Arch *arch) {
+    Pool dealing = *pool;
+    uint32_t common = 0;
+    dealing.dcp = 2;
+    for (uint32_t i = 0; i < arch->attention_count; i++) {
+        if (memory_cache_ways(&dealing, &arch->attentions[i]) == 1) continue;
+        uint32_t copies = copies_of(pool, &arch->attentions[i]);
+        common = (uint32_t)wide_gcd(common, copies);
+    }
+    return common;
+}
+
+uint32_t plan_legal_most_dealt(const Pool *pool, const Arch *arch) {
+    uint32_t copies = is_compressed(arch) ? 0 : common_copies(pool, arch);
+    return copies > 1 ? copies : 0;
+}
+
+static PlanFault check_dcp(const Pool *pool, const Arch *arch, Err *reason) {
+    if (pool->dcp <= 1) return kept;
+    uint32_t copies = common_copies(pool, arch);
+    if (copies == 0 || is_compressed(arch)) {
+        err_set(reason, "dcp %" PRIu32 " on a model whose caches keep %s, which is not dealt out",
+                pool->dcp, is_compressed(arch) ? "compressed entries" : "a window or a state");
+        return (PlanFault){PLAN_RULE_DCP_KIND, pool->dcp, 1};
+    }
+    if (copies % pool->dcp == 0) return kept;
+    err_set(reason,
+            "dcp %" PRIu32 " does not divide %" PRIu32 ", the copies that tp %" PRIu32
+            " keeps of each of %" PRIu32 " kv heads",
+            pool->dcp, copies, pool->tp, pool->tp / copies);
+    return (PlanFault){PLAN_RULE_DCP_COPIES, pool->dcp, copies};
+}
+
+// The state of a token is made from that of the token before it: ranks that have only their own
+// tokens would wait for each other. Compressed entries are made from tokens of several ranks.
+static PlanFault check_cp(const Pool *pool, const Arch *arch, Err *reason) {
+    for (uint32_t i = 0; i < arch->attention_count && pool->cp > 1; i++) {
+        AttentionKind kind = arch->attentions[i].kind;
+        if (kind == ATTENTION_GQA || kind == ATTENTION_MLA || kind == ATTENTION_NONE) continue;
+        err_set(reason, "cp %" PRIu32 " through %s attention, %s", pool->cp,
+                arch_attention_names[kind],
+                kind == ATTENTION_COMPRESSED ? "whose entries span tokens of several ranks"
+                                             : "whose state passes from token to token");
+        return (PlanFault){PLAN_RULE_CP_KIND, pool->cp, 1};
+    }
+    return kept;
+}
+
+static PlanFault check_context(const Pool *pool, const Arch *arch, Err *reason) {
+    PlanFault fault = check_dcp(pool, arch, reason);
+    return fault.rule == PLAN_RULE_KEPT ? check_cp(pool, arch, reason) : fault;
+}
+
+// ---- Experts.
+
+// With one group of ranks every token is already where its experts are; with more, it must be sent.
 static PlanFault check_comm(const Pool *pool, Err *reason) {
-    if ((pool->dp == 1) == (pool->moe_comm == MOE_COMM_NONE)) return kept;
-    err_set(reason, "moe_comm \"%s\" with dp %" PRIu32 ", expected %s",
-            plan_moe_comm_names[pool->moe_comm], pool->dp,
-            pool->dp == 1 ? "\"none\"" : "\"all-to-all\" or \"gather\"");
-    return (PlanFault){PLAN_RULE_MOE_COMM, pool->dp, 1};
+    uint32_t groups = pool_token_groups(pool);
+    if ((groups == 1) == (pool->moe_comm == MOE_COMM_NONE)) return kept;
+    char context[24] = "";
+    if (pool->cp > 1) snprintf(context, sizeof context, " and cp %" PRIu32, pool->cp);
+    err_set(reason, "moe_comm \"%s\" with dp %" PRIu32 "%s, expected %s",
+            plan_moe_comm_names[pool->moe_comm], pool->dp, context,
+            groups == 1 ? "\"none\"" : "\"all-to-all\" or \"gather\"");
+    return (PlanFault){PLAN_RULE_MOE_COMM, groups, 1};
 }
 
 // Where EPLB places experts, all positions have the same number of slots.
@@ -191,8 +266,8 @@ static PlanFault check_cuts(const Pool *pool, const Arch *arch, Err *reason) {
 
 PlanFault plan_legal_fault(const Plan *plan, const Arch *arch, Err *reason) {
     if (!plan_check(plan, reason)) return (PlanFault){PLAN_RULE_NUMBERS, 0, 0};
-    PlanFault (*const checks[])(const Pool *, const Arch *, Err *) = {check_layers, check_heads,
-                                                                      check_experts, check_cuts};
+    PlanFault (*const checks[])(const Pool *, const Arch *, Err *) = {
+        check_layers, check_heads, check_context, check_experts, check_cuts};
     for (uint32_t p = 0; p < plan->pool_count; p++) {
         for (uint32_t c = 0; c < sizeof checks / sizeof checks[0]; c++) {
             PlanFault fault = checks[c](&plan->pools[p], arch, reason);

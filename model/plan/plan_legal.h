@@ -17,6 +17,9 @@
     X(STAGES, "the listed stages are not the model's layers")                                      \
     X(HEADS, "tp does not divide the attention heads")                                             \
     X(KV_HEADS, "tp and the kv heads do not divide each other")                                    \
+    X(DCP_COPIES, "dcp exceeds the copies of a kv head")                                           \
+    X(DCP_KIND, "dcp on a cache that is not dealt out by tokens")                                  \
+    X(CP_KIND, "cp through attention that cannot be cut by tokens")                                \
     X(DENSE_EP, "expert parallelism without experts")                                              \
     X(EXPERTS, "more expert positions than experts")                                               \
     X(SLOTS, "ep does not divide the experts and redundant ones")                                  \
@@ -45,5 +48,9 @@ typedef struct PlanFault {
 
 // On a fault `reason` has one line with the numbers: "tp 5 does not divide 96 query heads".
 PlanFault plan_legal_fault(const Plan *plan, const Arch *arch, Err *reason);
+
+// The most ranks of a TP group over which all caches of the model can be dealt (Pool.dcp; its
+// divisors can too); 0: none, or no cache is.
+uint32_t plan_legal_most_dealt(const Pool *pool, const Arch *arch);
 
 #endif

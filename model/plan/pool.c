@@ -8,8 +8,12 @@
 
 #include <assert.h>
 
+uint32_t pool_token_groups(const Pool *pool) {
+    return pool->dp * pool->cp;
+}
+
 uint32_t pool_stage_ranks(const Pool *pool) {
-    return pool->tp * pool->dp;
+    return pool->tp * pool_token_groups(pool);
 }
 
 uint32_t pool_replica_ranks(const Pool *pool) {

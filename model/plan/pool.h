@@ -1,11 +1,19 @@
 // A pool: ranks that serve together, how the model is cut over them, and who holds what. plan.h has
 // the names.
 //
-// Ranks are numbered ((replica * pp + stage) * dp + d) * tp + t; rank r runs on GPU first_gpu + r
-// (linear placement). Attention is replicated dp times inside a replica (attention-DP) and cut tp
-// ways. The experts of a stage are spread over its same dp * tp ranks as ep positions of whole
-// experts times moe_tp cuts of each: ep * moe_tp == dp * tp; rank s of a stage holds cut s % moe_tp
-// of the experts of position s / moe_tp. A dense model has ep == 1.
+// Ranks are numbered (((replica * pp + stage) * dp + d) * cp + c) * tp + t; rank r runs on GPU
+// first_gpu + r, or where its placement says. Attention is replicated dp * cp times inside a
+// replica and cut tp ways. Each of dp attention-DP positions has requests of its own; the cp
+// positions of one share them: a chunk of a prompt is cut over them by tokens, and each gathers the
+// keys and values of all (prefill context parallelism: vLLM's prefill-context-parallel-size,
+// SGLang's attn-cp-size). They repeat each other in decode. The experts of a stage are spread over
+// its same dp * cp * tp ranks as ep positions of whole experts times moe_tp cuts of each: ep *
+// moe_tp == dp * cp * tp; rank s of a stage holds cut s % moe_tp of the experts of position s /
+// moe_tp. A dense model has ep == 1.
+//
+// dcp consecutive ranks of a TP group, which hold copies of the same KV heads, keep every dcp-th
+// token of a cache instead (decode context parallelism: decode-context-parallel-size, dcp-size). It
+// takes no ranks of its own.
 #ifndef MODEL_PLAN_POOL_H
 #define MODEL_PLAN_POOL_H
 
@@ -38,7 +46,21 @@ typedef enum MoeComm {
         MOE_COMM_COUNT
 } MoeComm;
 
-#define PLAN_PLACEMENT_LIST(X) X(LINEAR, "linear")
+// On which GPUs the ranks lie (pool_place.h). TP groups are placed whole; a block is a scale-up
+// domain (else a node), or a leaf, which is what the machine has above that: a leaf, a rail unit, a
+// rack row.
+// LINEAR: ranks in order, so that TP lies inside DP, DP inside PP, PP inside replicas (Slurm's
+// block, Megatron's tp-dp-pp). STAGES: PP inside DP: the stages of an attention-DP position are
+// neighbours (Megatron's tp-pp-dp). NODES: TP groups are dealt to the nodes in turn (Slurm's cyclic
+// and plane): on machines with rails those that follow each other share a rail, and stages and DP
+// positions are spread. LEAVES: dealt to the leaves in turn. PACKED: stages begin where they do not
+// straddle a node that has room for them, or a leaf, and GPUs in between stay idle.
+#define PLAN_PLACEMENT_LIST(X)                                                                     \
+    X(LINEAR, "linear")                                                                            \
+    X(STAGES, "stages")                                                                            \
+    X(NODES, "nodes")                                                                              \
+    X(LEAVES, "leaves")                                                                            \
+    X(PACKED, "packed")
 typedef enum Placement {
 #define X(name, text) PLACEMENT_##name,
     PLAN_PLACEMENT_LIST(X)
@@ -89,6 +111,7 @@ typedef enum StageCut {
 typedef struct Pool {
     PoolKind kind;
     uint32_t tp, pp, dp, ep, moe_tp, cp, replicas;
+    uint32_t dcp; // ranks over which the tokens of a cache are dealt: 0 (none) or 2 and more
     uint32_t first_gpu;
     Placement placement;
     uint32_t micro_batches; // in flight in decode; pp of them keep every stage busy
@@ -106,8 +129,10 @@ typedef struct Pool {
     uint32_t stages[POOL_STAGES_MAX]; // LISTED: layers of each stage, [pp]; else all 0
 } Pool;
 
-uint32_t pool_stage_ranks(const Pool *pool);   // tp * dp
-uint32_t pool_replica_ranks(const Pool *pool); // tp * dp * pp
+// Groups of tp ranks in a stage, each with tokens of its own in a step: dp * cp.
+uint32_t pool_token_groups(const Pool *pool);
+uint32_t pool_stage_ranks(const Pool *pool);   // tp * dp * cp
+uint32_t pool_replica_ranks(const Pool *pool); // tp * dp * cp * pp
 uint32_t pool_ranks(const Pool *pool);         // times replicas
 
 // Things [*first, *first + *count) of run `index` when `total` of them are cut into `parts` even

@@ -21,6 +21,12 @@ const char *const schedule_class_names[OP_CLASS_COUNT] = {
 #undef X
 };
 
+const char *const schedule_work_names[OP_WORK_COUNT] = {
+#define X(name, text) text,
+    OP_WORK_LIST(X)
+#undef X
+};
+
 const char *const schedule_access_names[SLICE_ACCESS_COUNT] = {
 #define X(name, text) text,
     SLICE_LIST(X)

@@ -8,7 +8,8 @@
 
 // An enum is read and written through its position.
 static_assert(sizeof(NumFmt) == sizeof(uint32_t) && sizeof(Collective) == sizeof(uint32_t) &&
-                  sizeof(Algorithm) == sizeof(uint32_t) && sizeof(Split) == sizeof(uint32_t),
+                  sizeof(Algorithm) == sizeof(uint32_t) && sizeof(Split) == sizeof(uint32_t) &&
+                  sizeof(OpWork) == sizeof(uint32_t),
               "enums are as wide as counts");
 
 typedef struct FieldList {
@@ -36,6 +37,16 @@ static void add_format(FieldList *list, const char *key, NumFmt *value) {
                               .number = (uint32_t *)value,
                               .names = numfmt_names,
                               .name_count = NUMFMT_COUNT});
+}
+
+static void add_work(FieldList *list, Compute *compute) {
+    add(list, (ScheduleField){.key = "work",
+                              .kind = FIELD_NAME,
+                              .need = FIELD_NEWER,
+                              .number = (uint32_t *)&compute->work,
+                              .names = schedule_work_names,
+                              .name_count = OP_WORK_COUNT});
+    add_count(list, "layers_back", FIELD_NEWER, &compute->layers_back);
 }
 
 static void add_gemm(FieldList *list, Compute *compute) {
@@ -98,15 +109,20 @@ static void add_message(FieldList *list, Comm *comm) {
 uint32_t schedule_fields_of(Op *op, ScheduleField fields[SCHEDULE_FIELDS_MAX]) {
     FieldList list = {.fields = fields};
     switch (op->kind) {
-    case OP_GEMM: add_gemm(&list, &op->compute); break;
+    case OP_GEMM:
+        add_gemm(&list, &op->compute);
+        add_work(&list, &op->compute);
+        break;
     case OP_GROUPED_GEMM:
         add_gemm(&list, &op->compute);
         add_compute_experts(&list, &op->compute);
+        add_work(&list, &op->compute);
         break;
     case OP_ATTENTION:
     case OP_MEMORY:
         add_extent(&list, "flop", FIELD_OPTIONAL, &op->compute.flop);
         add_extent(&list, "bytes", FIELD_REQUIRED, &op->compute.bytes);
+        add_work(&list, &op->compute);
         break;
     case OP_COPY: add_extent(&list, "bytes", FIELD_REQUIRED, &op->compute.bytes); break;
     case OP_SEND:

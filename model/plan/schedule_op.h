@@ -8,6 +8,7 @@
 #include "model/base/numfmt.h"
 #include "model/plan/collective.h"
 #include "model/plan/extent.h"
+#include "model/plan/schedule_work.h"
 
 // Indices into the arrays of a Schedule; SCHEDULE_NONE is none.
 typedef uint32_t RoleId;
@@ -64,7 +65,8 @@ extern const char *const schedule_op_names[OP_KIND_COUNT];
     X(HEAD, "head and sampling")                                                                   \
     X(TP_COMM, "tp collectives")                                                                   \
     X(DISPATCH, "moe dispatch")                                                                    \
-    X(COMBINE, "moe combine") X(PIPELINE, "pipeline transfer") X(OTHER, "other")
+    X(COMBINE, "moe combine")                                                                      \
+    X(PIPELINE, "pipeline transfer") X(OTHER, "other") X(CP_COMM, "cp collectives")
 typedef enum OpClass {
 #define X(name, text) OP_CLASS_##name,
     OP_CLASS_LIST(X)
@@ -89,6 +91,8 @@ typedef struct Compute {
     uint32_t experts, experts_total, first_expert, expert_sharers, moe_layer;
     Extent flop;  // of ATTENTION (and MEMORY when it counts)
     Extent bytes; // read and written besides weights: activations, cache
+    OpWork work;
+    uint32_t layers_back; // 1: of the layer before the one that its block stands for
 } Compute;
 
 // How an all-to-all(v) is cut. EVEN: equal chunks. BY_DESTINATION: rank j gets the share of its

@@ -60,7 +60,8 @@ static ClassWeights weigh(const Pool *pool, const TensorClass *tensor) {
     if (shard_slice_is_routed(tensor)) return weigh_routed(pool, tensor);
     return (ClassWeights){tensor->per_layer * shard_cut_B(tensor, pool->tp, 0),
                           tensor->per_layer * shard_cut_B(tensor, pool->tp, pool->tp - 1),
-                          tensor->per_layer * pool->dp * shard_all_B(tensor, pool->tp)};
+                          tensor->per_layer * pool_token_groups(pool) *
+                              shard_all_B(tensor, pool->tp)};
 }
 
 // ---- Stages.

@@ -26,7 +26,7 @@ typedef struct ShardSummary {
 
 // The plan must be legal for the arch (plan_legal). MTP and vision tensors are held by no rank:
 // serving the text model without speculation. Attention, dense and shared-expert tensors are cut by
-// tp and replicated dp times.
+// tp and replicated dp x cp times.
 void shard_weights(const Plan *plan, uint32_t pool, const Arch *arch, Arena *arena,
                    ShardSummary *out);
 

@@ -193,7 +193,7 @@ static bool prove_class(const ShardPlan *plan, const ShardClass *class, ShardPro
     if (class->is_routed) {
         if (!prove_routed(plan, class, reads_B, &reads_B, err)) return false;
     } else {
-        reads_B *= on_stages * class->tensor->per_layer * plan->pool.dp;
+        reads_B *= on_stages * class->tensor->per_layer * pool_token_groups(&plan->pool);
     }
     proof->reads_B += reads_B;
     proof->tensors += count;

@@ -116,6 +116,17 @@ StepShape step_shape_window(const StepShape *shape, uint64_t window) {
     return seen;
 }
 
+// ---- Context parallelism.
+
+StepShape step_shape_cp(const StepShape *shape, uint32_t cp) {
+    StepShape share = *shape;
+    if (cp <= 1) return share;
+    share.tokens = wide_div_up_u64(shape->tokens, cp);
+    share.qk_pairs = wide_div_up_u64(shape->qk_pairs, cp);
+    share.sequences = smaller(shape->sequences, share.tokens);
+    return share;
+}
+
 Digest step_shape_digest(const StepShape *shape) {
     Digest digest = hash_string(HASH_START, "step shape");
     digest = hash_u64(digest, shape->tokens);

@@ -6,7 +6,8 @@
 
 #include "model/base/hash.h"
 
-// One step of one attention-DP rank (one micro-batch of it under pipeline parallelism).
+// One step of one attention-DP rank (one micro-batch of it under pipeline parallelism), or of one
+// of the ranks that share its prompts (step_shape_cp).
 typedef struct StepShape {
     uint64_t tokens;    // new tokens that enter the model: the chunk in prefill, one per sequence
                         // in decode
@@ -37,6 +38,11 @@ StepShape step_shape_part(const StepShape *shape, uint32_t part, uint32_t parts)
 // all): cached tokens that some new token of the sequence attends to, and pairs. Exact for equal
 // sequences; else a bound from above, as if the lengths were equal.
 StepShape step_shape_window(const StepShape *shape, uint64_t window);
+
+// What one of `cp` ranks that share the prompts of a step has: as many of the tokens, and as many
+// of the pairs, as the others (tokens are dealt to ranks from both ends of a prompt, and filled
+// up), after all cached tokens; of all sequences, where each has a token for every rank.
+StepShape step_shape_cp(const StepShape *shape, uint32_t cp);
 
 Digest step_shape_digest(const StepShape *shape);
 

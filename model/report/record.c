@@ -30,6 +30,10 @@ const char *const record_kind_names[RECORD_KIND_COUNT] = {
 #undef X
 };
 
+const char *record_header(RecordKind kind) {
+    return kinds[kind].columns;
+}
+
 // ---- Cells of CSV
 
 // `bytes` end at `end`; `at` stands at the begin of a cell or at the end of a line.

@@ -51,6 +51,9 @@ typedef enum RecordKind {
 } RecordKind;
 extern const char *const record_kind_names[RECORD_KIND_COUNT];
 
+// The header line of a kind, without its end.
+const char *record_header(RecordKind kind);
+
 typedef struct Record {
     const char *id, *series;
     double value;

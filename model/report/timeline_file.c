@@ -81,7 +81,7 @@ bool timeline_file_build(const Timeline *timeline, const Schedule *schedule,
     if (timeline->span_count > TIMELINE_FILE_SPANS_MAX)
         return err_set(err, "a timeline of %" PRIu64 " spans, expected at most %" PRIu32,
                        timeline->span_count, TIMELINE_FILE_SPANS_MAX);
-    TimelineFile file = {.is_complete = true,
+    TimelineFile file = {.is_complete = !facts->is_partial,
                          .schedule = timeline->schedule,
                          .shape = timeline->shape,
                          .load = timeline->load,
@@ -92,6 +92,7 @@ bool timeline_file_build(const Timeline *timeline, const Schedule *schedule,
                          .member_count = timeline->member_count};
     file.maker = arena_string(&file.arena, timeline->maker);
     file.machine = arena_string(&file.arena, facts->machine);
+    file.versions = arena_string(&file.arena, facts->versions);
     file.members =
         arena_copy(&file.arena, timeline->members, file.member_count, sizeof *file.members);
     build_ops(schedule, facts, &file);
@@ -158,6 +159,8 @@ void timeline_file_write(const TimelineFile *file, Text *out) {
     jsonw_u64(&writer, "version", TIMELINE_FILE_VERSION);
     jsonw_string(&writer, "maker", file->maker);
     jsonw_string(&writer, "machine", file->machine);
+    if (file->versions != NULL && file->versions[0] != '\0')
+        jsonw_string(&writer, "versions", file->versions);
     jsonw_bool(&writer, "complete", file->is_complete);
     jsonw_digest(&writer, "schedule_digest", file->schedule);
     jsonw_digest(&writer, "shape_digest", file->shape);
@@ -317,9 +320,12 @@ static bool read_spans(JsonNode root, TimelineFile *file, Err *err) {
 static bool read_head(JsonNode root, TimelineFile *file, Err *err) {
     uint32_t form;
     uint64_t end_ps;
+    file->versions = "";
     if (!json_header(root, "timeline", TIMELINE_FILE_VERSION, err) ||
         !json_text(root, "maker", &file->arena, &file->maker, err) ||
         !json_text(root, "machine", &file->arena, &file->machine, err) ||
+        (json_has(root, "versions") &&
+         !json_text(root, "versions", &file->arena, &file->versions, err)) ||
         !json_bool(root, "complete", &file->is_complete, err) ||
         !read_digest(root, "schedule_digest", &file->schedule, err) ||
         !read_digest(root, "shape_digest", &file->shape, err) ||

@@ -51,7 +51,8 @@ typedef struct TimelineFileSpan {
 // Freed by timeline_file_free. A zeroed one is empty. All memory is the arena's.
 typedef struct TimelineFile {
     Arena arena;
-    const char *maker, *machine; // "host", "one thread"
+    const char *maker, *machine; // "host", "this machine, 4 ranks in shared memory"
+    const char *versions;        // of program, kernel and libraries; "" of a prediction
     bool is_complete;            // false: the run was cut short
     Digest schedule, shape, load, fabric, calibration;
     TimelineForm form;
@@ -68,11 +69,13 @@ typedef struct TimelineFile {
 // of all, and no link known.
 typedef struct TimelineFileFacts {
     const char *machine;
+    const char *versions; // or NULL
+    bool is_partial;      // the run was cut short
     const TimelineFileWork *works;
     const LinkClass *links;
 } TimelineFileFacts;
 
-// Of a complete timeline with spans; more than TIMELINE_FILE_SPANS_MAX are refused. Copies all that
+// Of a timeline with spans; more than TIMELINE_FILE_SPANS_MAX are refused. Copies all that
 // it keeps.
 bool timeline_file_build(const Timeline *timeline, const Schedule *schedule,
                          const TimelineFileFacts *facts, TimelineFile *out, Err *err);

@@ -8,9 +8,11 @@
 
 #include "model/base/file.h"
 #include "model/base/json.h"
+#include "model/cost/gpus.h"
 #include "model/machine/fabric.h"
 #include "model/machine/topology.h"
 #include "sim/commands/check_show.h"
+#include "sim/commands/machine_option.h"
 #include "sim/commands/output.h"
 #include "sim/commands/plan_inputs.h"
 
@@ -116,17 +118,18 @@ static bool read_saved(CheckInputs *in, const CliArgs *args, const char *path,
 
 // ---- The machine
 
-static bool read_machine(CheckInputs *in, const char *name, Err *err) {
-    if (name == NULL) return true;
-    if (!device_load(&in->catalogue, err) || !topology_load(name, &in->topology, err) ||
-        !fabric_build(&in->topology, &in->catalogue, &in->fabric, err))
-        return false;
+static bool read_machine(CheckInputs *in, const CliArgs *args, const char *name, Err *err) {
+    if (name == NULL)
+        return !cli_is_given(args, "device") ||
+               err_set(err, "--device: expected --topo, whose GPUs it names");
     const Fabric *fabric = &in->fabric;
-    const Device *first = fabric_device(fabric, 0);
-    for (uint32_t i = 0; i < fabric->class_count; i++)
-        if (fabric->classes[i].kind == PART_GPU && fabric->classes[i].device != first)
-            return err_set(err, "%s: mixed GPUs, expected one device", name);
-    in->machine = (EngineMachine){first, fabric->node_size, fabric_live_gpu_count(fabric)};
+    const Device *device;
+    if (!device_load(&in->catalogue, err) ||
+        !machine_option_load(args, name, &in->catalogue, &in->topology, err) ||
+        !fabric_build(&in->topology, &in->catalogue, &in->fabric, err) ||
+        !gpus_device(fabric, name, GPUS_NEED_NOTHING, &device, err))
+        return false;
+    in->machine = (EngineMachine){device, fabric->node_size, fabric_live_gpu_count(fabric)};
     return true;
 }
 
@@ -142,7 +145,7 @@ static bool read_inputs(CheckInputs *in, const CliArgs *args, Err *err) {
                       : !arch_load_assuming(path, cli_text(args, "assume"), &in->arch, err) ||
                             !make_plan(in, args, err))
         return false;
-    return read_machine(in, topology, err);
+    return read_machine(in, args, topology, err);
 }
 
 // ---- The answer

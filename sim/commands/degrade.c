@@ -42,6 +42,33 @@ void degrade_show_faults(const Topology *topology, Text *out) {
         text_addf(out, " and %" PRIu32 " more", topology->fault_count - FAULTS_SHOWN);
 }
 
+// Whether a NIC is dead, or GPUs reach less of what lies behind theirs.
+static bool has_lost_nic(const Fabric *fabric) {
+    FabricLoss loss;
+    Err ignored = {0};
+    if (!fabric_has_faults(fabric) || !fabric_loss_find(fabric, &loss, &ignored)) return false;
+    return loss.dead[PART_NIC] > 0 || (loss.out.is_known && loss.out.left_Bps < loss.out.built_Bps);
+}
+
+void degrade_add_libraries(const Libraries *libraries, size_t indent, Text *out) {
+    for (uint32_t i = 0; i < libraries->count; i++) {
+        const Library *library = &libraries->libraries[i];
+        Text line = {0};
+        text_addf(
+            &line,
+            "a job of %s that loses a NIC %s: %s; started again, it has what is left%s%s (%s)",
+            library->name, library_loss_names[library->lost_nic], library->because,
+            *library->unless != '\0' ? "; unless " : "", library->unless, library->source);
+        text_add_wrapped(out, text_string(&line), indent, TABLE_NOTE_COLUMNS);
+        text_free(&line);
+    }
+}
+
+void degrade_show_libraries(const Fabric *fabric, const Libraries *libraries, size_t indent,
+                            Text *out) {
+    if (has_lost_nic(fabric)) degrade_add_libraries(libraries, indent, out);
+}
+
 static void add_gpu_cell(Table *table, const Fabric *fabric, uint32_t gpu) {
     Text name = {0};
     fabric_vertex_name(fabric, fabric_gpu(fabric, gpu), &name);

@@ -11,6 +11,7 @@
 #include "model/machine/fabric_loss.h"
 #include "model/machine/fabric_summary.h"
 #include "model/machine/topology.h"
+#include "model/plan/library.h"
 #include "sim/commands/figures.h"
 
 // Adds the faults of --degrade, if it was given, to a machine from which nothing was built yet.
@@ -31,6 +32,12 @@ void degrade_put_machine(const Figures *to, const Fabric *fabric, const DegradeM
 
 // The faults of a machine on one line, without its end: the first few, and how many more.
 void degrade_show_faults(const Topology *topology, Text *out);
+
+// What jobs of communication libraries do that lose a NIC, in lines behind `indent` blanks, when a
+// NIC or some of the network behind one was lost; without a machine, whatever was lost.
+void degrade_show_libraries(const Fabric *fabric, const Libraries *libraries, size_t indent,
+                            Text *out);
+void degrade_add_libraries(const Libraries *libraries, size_t indent, Text *out);
 
 // Who computes slowest, and who has the smallest part of its bandwidth left, a sentence each;
 // nothing when no GPU lost any.

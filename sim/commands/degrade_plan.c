@@ -87,7 +87,7 @@ static const char *find_reason(const Inputs *in, bool is_candidate, const RankRo
     PlaceFault fault =
         space_place_untried(&in->fabric, &in->arch, fabric_live_gpu_count(&in->fabric), pool, text);
     if (fault.reason == NULL) fault = space_place_fault(&in->fabric, pool, text);
-    if (fault.reason == NULL) fault = space_place_gap(&in->fabric, &in->arch, pool, text);
+    if (fault.reason == NULL) fault = space_place_dear(&in->fabric, &in->arch, live, pool, text);
     if (fault.reason != NULL) return fault.reason;
     err_set(text, "another number of replicas fills the live GPUs");
     return "not searched";
@@ -226,6 +226,7 @@ static void show_costs(const Inputs *in, Text *out) {
               fabric_live_gpu_count(&in->fabric), in->fabric.gpu_count);
     show_placement(&in->fabric, out);
     if (fabric_loss_find(&in->fabric, &loss, &ignored)) degrade_show_worst(&in->fabric, &loss, out);
+    degrade_show_libraries(&in->fabric, &in->libraries, 0, out);
 }
 
 void degrade_plan_show_ranking(const Inputs *inputs, const Ranking *built, const Ranking *left,

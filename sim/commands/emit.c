@@ -16,6 +16,7 @@
 #include "model/moe/arch.h"
 #include "model/plan/engine.h"
 #include "model/plan/launch.h"
+#include "sim/commands/machine_option.h"
 #include "sim/commands/output.h"
 #include "sim/commands/plan_inputs.h"
 
@@ -90,9 +91,13 @@ static bool load_model(Emit *e, const CliArgs *args, Err *err) {
 static bool load_machine(Emit *e, const CliArgs *args, Err *err) {
     const PlanFile *file = &e->file;
     const char *path;
+    if (cli_is_given(args, "device") && *file->topology != '\0')
+        return err_set(err, "--device: %s names its machine, \"%s\"", args->operands[0],
+                       file->topology);
     if (!find_input(e, args, "topo", file->topology, &path, err) ||
         !need(args->operands[0], "topology", "topo", path, err) ||
-        !device_load(&e->catalogue, err) || !topology_load(path, &e->topology, err) ||
+        !device_load(&e->catalogue, err) ||
+        !machine_option_load(args, path, &e->catalogue, &e->topology, err) ||
         !check_digest(path, e->topology.digest, file->topology, file->topology_digest, err) ||
         !fabric_build(&e->topology, &e->catalogue, &e->fabric, err))
         return false;

@@ -196,14 +196,17 @@ static void show_balance(const char *name, const ExplainPlan *plan, Text *out) {
               b->comm_ps > 0 ? (double)b->overlapped_ps / (double)b->comm_ps : 0);
 }
 
-void explain_compare_show(const ExplainPlan *a, const ExplainPlan *b, Text *out) {
-    uint32_t order[WHY_TERMS];
-    explain_compare_order(a, b, order);
+void explain_compare_plans(const ExplainPlan *a, const ExplainPlan *b, Text *out) {
     show_plan("A", a, out);
     show_plan("B", b, out);
     show_differences(a, b, out);
     show_faults("A", a, out);
     show_faults("B", b, out);
+}
+
+void explain_compare_step(const ExplainPlan *a, const ExplainPlan *b, Text *out) {
+    uint32_t order[WHY_TERMS];
+    explain_compare_order(a, b, order);
     show_headline(a, b, out);
     show_sentences(a, b, order, out);
     show_terms(a, b, order, out);
@@ -213,6 +216,11 @@ void explain_compare_show(const ExplainPlan *a, const ExplainPlan *b, Text *out)
     text_add_char(out, '\n');
     explain_link_bottleneck(&a->step, "A:", out);
     explain_link_bottleneck(&b->step, "B:", out);
+}
+
+void explain_compare_show(const ExplainPlan *a, const ExplainPlan *b, Text *out) {
+    explain_compare_plans(a, b, out);
+    explain_compare_step(a, b, out);
 }
 
 // ---- For programs
@@ -267,23 +275,25 @@ void explain_compare_write(JsonWriter *writer, const ExplainPlan *a, const Expla
     jsonw_i64(writer, "difference_ps", b->step.why.time_ps - a->step.why.time_ps);
 }
 
-static void add_row(Table *csv, const char *name, const char *figure, Time ps) {
-    table_cell(csv, "term");
+static void add_row(Table *csv, const char *section, const char *name, const char *figure,
+                    Time ps) {
+    table_cell(csv, section);
     table_cell(csv, name);
     table_cell(csv, figure);
     table_cellf(csv, "%" PRId64, ps);
 }
 
-void explain_compare_rows(Table *csv, const ExplainPlan *a, const ExplainPlan *b) {
+void explain_compare_rows(Table *csv, const char *section, const ExplainPlan *a,
+                          const ExplainPlan *b) {
     uint32_t order[WHY_TERMS];
     explain_compare_order(a, b, order);
     for (uint32_t i = 0; i < WHY_TERMS; i++) {
         const char *name = why_term_name(order[i]);
-        add_row(csv, name, "a_ps", a->step.why.path.term_ps[order[i]]);
-        add_row(csv, name, "b_ps", b->step.why.path.term_ps[order[i]]);
-        add_row(csv, name, "difference_ps", term_difference(a, b, order[i]));
+        add_row(csv, section, name, "a_ps", a->step.why.path.term_ps[order[i]]);
+        add_row(csv, section, name, "b_ps", b->step.why.path.term_ps[order[i]]);
+        add_row(csv, section, name, "difference_ps", term_difference(a, b, order[i]));
     }
-    add_row(csv, "step", "a_ps", a->step.why.time_ps);
-    add_row(csv, "step", "b_ps", b->step.why.time_ps);
-    add_row(csv, "step", "difference_ps", b->step.why.time_ps - a->step.why.time_ps);
+    add_row(csv, section, "step", "a_ps", a->step.why.time_ps);
+    add_row(csv, section, "step", "b_ps", b->step.why.time_ps);
+    add_row(csv, section, "step", "difference_ps", b->step.why.time_ps - a->step.why.time_ps);
 }

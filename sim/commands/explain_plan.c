@@ -21,13 +21,29 @@ double explain_plan_percent(double part, double whole) {
 
 bool explain_plan_read(const CliArgs *args, const char *path, ExplainPlan *out, Err *err) {
     *out = (ExplainPlan){.path = path};
-    return plan_read(path, &out->file, err) &&
-           inputs_load_beside(path, &out->file, &out->inputs, err) &&
-           flow_eps_read(args, &out->inputs.flow_eps_ppb, err);
+    if (!plan_read(path, &out->file, err) ||
+        !inputs_load_beside(path, &out->file, &out->inputs, err) ||
+        !flow_eps_read(args, &out->inputs.flow_eps_ppb, err))
+        return false;
+    out->plan = out->file.plan;
+    return true;
 }
 
-static ExplainStep chosen_step(const CliArgs *args, const Pool *pool, const Evaluation *e) {
-    if (cli_choice(args, "phase") == 0)
+bool explain_plan_read_pool(const CliArgs *args, const char *path, uint32_t pool, ExplainPlan *out,
+                            Err *err) {
+    *out = (ExplainPlan){.path = path};
+    if (!plan_read(path, &out->file, err) ||
+        !inputs_load_pools(path, &out->file, &out->inputs, err) ||
+        !flow_eps_read(args, &out->inputs.flow_eps_ppb, err))
+        return false;
+    out->plan = (Plan){.pool_count = 1};
+    out->plan.pools[0] = out->file.plan.pools[pool];
+    out->plan.pools[0].replicas = 1;
+    return true;
+}
+
+static ExplainStep chosen_step(Phase phase, const Pool *pool, const Evaluation *e) {
+    if (phase == PHASE_DECODE)
         return (ExplainStep){.name = "TPOT",
                              .cycle = "TPOT",
                              .phase = &e->decode_phase,
@@ -60,20 +76,41 @@ static Time engine_ps(const ExplainPlan *plan) {
     return num_round(plan->inputs.calib.values[CALIB_STEP_OVERHEAD].value / PS);
 }
 
-bool explain_plan_evaluate(const CliArgs *args, ExplainPlan *plan, Err *err) {
+// Of what was evaluated.
+static bool follow(ExplainPlan *plan, Phase phase, Err *err) {
     ExplainStep *step = &plan->step;
-    plan->input = inputs_for_evaluation(&plan->inputs);
-    plan->input.keep_phases = true;
-    plan->why = (WhyPlan){&plan->input, &plan->file.plan, plan->inputs.sequences};
-    if (!evaluate_plan(&plan->input, &plan->file.plan, plan->inputs.sequences, &plan->evaluation,
-                       err))
-        return err_prefix(err, "%s", plan->path);
-    *step = chosen_step(args, &plan->file.plan.pools[0], &plan->evaluation);
+    *step = chosen_step(phase, &plan->plan.pools[0], &plan->evaluation);
     step->member = why_busiest(step->phase);
     step->has_why =
         why_step(&plan->why, step->phase, step->lag, engine_ps(plan), &step->why, &step->unknown);
-    plan->lab = why_vary_open(&plan->why);
     return why_link_read(&plan->why, step->phase, &step->links, err);
+}
+
+static void open_input(ExplainPlan *plan, uint64_t sequences) {
+    plan->input = inputs_for_evaluation(&plan->inputs);
+    plan->input.keep_phases = true;
+    plan->why = (WhyPlan){&plan->input, &plan->plan, sequences};
+}
+
+bool explain_plan_evaluate_phase(ExplainPlan *plan, Phase phase, Err *err) {
+    open_input(plan, plan->inputs.sequences);
+    if (!evaluate_plan(&plan->input, &plan->plan, plan->inputs.sequences, &plan->evaluation, err))
+        return err_prefix(err, "%s", plan->path);
+    plan->lab = why_vary_open(&plan->why);
+    return follow(plan, phase, err);
+}
+
+bool explain_plan_evaluate_pool(ExplainPlan *plan, Phase phase, uint64_t sequences, Err *err) {
+    open_input(plan, sequences);
+    return (evaluate_one_phase(&plan->input, &plan->plan, phase, sequences, &plan->evaluation,
+                               err) ||
+            err_prefix(err, "%s", plan->path)) &&
+           follow(plan, phase, err);
+}
+
+bool explain_plan_evaluate(const CliArgs *args, ExplainPlan *plan, Err *err) {
+    return explain_plan_evaluate_phase(
+        plan, cli_choice(args, "phase") == 0 ? PHASE_DECODE : PHASE_PREFILL, err);
 }
 
 void explain_plan_close(ExplainPlan *plan) {

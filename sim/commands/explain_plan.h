@@ -32,7 +32,8 @@ typedef struct ExplainStep {
 // Pointers inside: not moved.
 typedef struct ExplainPlan {
     const char *path;
-    PlanFile file;
+    PlanFile file; // as it was saved
+    Plan plan;     // what is explained: all of it, or one instance of one of its pools
     Inputs inputs;
     EvaluateInput input;
     WhyPlan why;
@@ -45,6 +46,12 @@ typedef struct ExplainPlan {
 // explain_plan_close, also after a failure.
 bool explain_plan_read(const CliArgs *args, const char *path, ExplainPlan *out, Err *err);
 bool explain_plan_evaluate(const CliArgs *args, ExplainPlan *plan, Err *err);
+// The same of a given phase; of separate pools, of an instance of the pool that does it, whose
+// batch is `sequences`.
+bool explain_plan_evaluate_phase(ExplainPlan *plan, Phase phase, Err *err);
+bool explain_plan_read_pool(const CliArgs *args, const char *path, uint32_t pool, ExplainPlan *out,
+                            Err *err);
+bool explain_plan_evaluate_pool(ExplainPlan *plan, Phase phase, uint64_t sequences, Err *err);
 void explain_plan_close(ExplainPlan *plan);
 
 // From one pass to the next in the last round of micro-batches; with one round, all of it.

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/base/mem.h"
 #include "model/base/num.h"
+#include "model/plan/pool_place.h"
 #include "sim/commands/output.h"
 
 // Of all operations of one name on the path; or of all of a class.
@@ -57,7 +59,12 @@ static void add_place(const ExplainPlan *plan, const GroupFamily *family, Text *
     WhyReach reach;
     const Fabric *fabric = &plan->inputs.fabric;
     bool is_one = family->count == 1;
-    why_reach(fabric, plan->file.plan.pools[0].first_gpu, family, &reach);
+    const Pool *pool = &plan->plan.pools[0];
+    uint32_t *places = NULL;
+    Err ignored = {0}; // the plan was evaluated
+    pool_place_order(fabric, pool, &places, &ignored);
+    why_reach(fabric, &(WhyReachRanks){pool->first_gpu, places}, family, &reach);
+    mem_free(places);
     text_addf(out, "its %" PRIu32 " %s group%s of %" PRIu32 " ", family->count, family->name,
               is_one ? "" : "s", family->size);
     bool is_wide = fabric->domain_size > 1;

@@ -93,16 +93,20 @@ static void write_bottleneck(JsonWriter *writer, const WhyLinks *links) {
     jsonw_close_object(writer);
 }
 
+void explain_write_step(JsonWriter *writer, const ExplainStep *step) {
+    write_parts(writer, step);
+    write_step(writer, step);
+    write_comms(writer, step);
+    write_bottleneck(writer, &step->links);
+}
+
 void explain_write_plan(JsonWriter *writer, const ExplainPlan *plan,
                         const ExplainInfluences *influences) {
     char label[PLAN_TEXT_MAX];
     jsonw_open_object(writer, NULL);
     jsonw_string(writer, "plan", plan_label(&plan->file.plan, label));
     saved_write_figures(writer, &plan->evaluation);
-    write_parts(writer, &plan->step);
-    write_step(writer, &plan->step);
-    write_comms(writer, &plan->step);
-    write_bottleneck(writer, &plan->step.links);
+    explain_write_step(writer, &plan->step);
     explain_vary_write_influences(writer, plan, influences);
     explain_source_write(writer, plan);
 }
@@ -114,40 +118,44 @@ void explain_write_end(JsonWriter *writer) {
 
 // ---- CSV
 
-static void open_csv(Table *csv) {
+void explain_write_open_csv(Table *csv) {
     static const char *const headers[] = {"section", "name", "figure", "value"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         table_column(csv, headers[i], TABLE_LEFT);
 }
 
-static void add_ps(Table *csv, const char *section, const char *name, Time ps) {
+void explain_write_ps(Table *csv, const char *section, const char *name, Time ps) {
     table_cell(csv, section);
     table_cell(csv, name);
     table_cell(csv, "time_ps");
     table_cellf(csv, "%" PRId64, ps);
 }
 
+void explain_write_step_rows(Table *csv, const char *path, const char *objective,
+                             const ExplainStep *step) {
+    const WhyBalance *b = &step->why.balance;
+    if (!step->has_why) return;
+    for (uint32_t i = 0; i < WHY_TERMS; i++)
+        explain_write_ps(csv, path, why_term_name(i), step->why.path.term_ps[i]);
+    explain_write_ps(csv, objective, "time", b->time_ps);
+    explain_write_ps(csv, objective, "compute", b->compute_ps);
+    explain_write_ps(csv, objective, "communication", b->comm_ps);
+    explain_write_ps(csv, objective, "overlapped", b->overlapped_ps);
+    explain_write_ps(csv, objective, "waiting", b->waiting_ps);
+}
+
 void explain_write_rows(Table *csv, const ExplainPlan *plan, const ExplainInfluences *influences) {
-    const WhyBalance *b = &plan->step.why.balance;
-    open_csv(csv);
-    add_ps(csv, "result", "ttft", plan->evaluation.ttft_ps);
-    add_ps(csv, "result", "tpot", plan->evaluation.tpot_ps);
-    if (plan->step.has_why) {
-        for (uint32_t i = 0; i < WHY_TERMS; i++)
-            add_ps(csv, "critical path", why_term_name(i), plan->step.why.path.term_ps[i]);
-        add_ps(csv, "objective", "time", b->time_ps);
-        add_ps(csv, "objective", "compute", b->compute_ps);
-        add_ps(csv, "objective", "communication", b->comm_ps);
-        add_ps(csv, "objective", "overlapped", b->overlapped_ps);
-        add_ps(csv, "objective", "waiting", b->waiting_ps);
-    }
+    explain_write_open_csv(csv);
+    explain_write_ps(csv, "result", "ttft", plan->evaluation.ttft_ps);
+    explain_write_ps(csv, "result", "tpot", plan->evaluation.tpot_ps);
+    explain_write_step_rows(csv, "critical path", "objective", &plan->step);
     explain_vary_rows_influences(csv, influences);
 }
 
 void explain_write_degraded(Table *csv, const DegradePlan *degraded) {
     if (!degraded->is_priced) return;
-    add_ps(csv, "degraded", "ttft", degraded->evaluation.ttft_ps);
-    add_ps(csv, "degraded", "tpot", degraded->evaluation.tpot_ps);
+    explain_write_ps(csv, "degraded", "ttft", degraded->evaluation.ttft_ps);
+    explain_write_ps(csv, "degraded", "tpot", degraded->evaluation.tpot_ps);
 }
 
 // ---- Two plans
@@ -165,8 +173,8 @@ void explain_write_both_json(const ExplainPlan *a, const ExplainPlan *b, const E
 void explain_write_both_csv(const ExplainPlan *a, const ExplainPlan *b, const ExplainFlips *flips,
                             Text *out) {
     Table csv = {0};
-    open_csv(&csv);
-    explain_compare_rows(&csv, a, b);
+    explain_write_open_csv(&csv);
+    explain_compare_rows(&csv, "term", a, b);
     explain_vary_rows_flips(&csv, flips);
     table_print_csv(&csv, out);
     table_free(&csv);

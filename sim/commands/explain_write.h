@@ -14,6 +14,12 @@
 void explain_write_plan(JsonWriter *writer, const ExplainPlan *plan,
                         const ExplainInfluences *influences);
 void explain_write_end(JsonWriter *writer);
+// Of one step: its members in the open object; its rows, under two sections; and what rows need.
+void explain_write_step(JsonWriter *writer, const ExplainStep *step);
+void explain_write_step_rows(Table *csv, const char *path, const char *objective,
+                             const ExplainStep *step);
+void explain_write_open_csv(Table *csv);
+void explain_write_ps(Table *csv, const char *section, const char *name, Time ps);
 void explain_write_rows(Table *csv, const ExplainPlan *plan, const ExplainInfluences *influences);
 void explain_write_degraded(Table *csv, const DegradePlan *degraded);
 

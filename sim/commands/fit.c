@@ -118,8 +118,11 @@ static bool read_machines(const CliArgs *args, Fit *fit, Err *err) {
     if ((topo == NULL) == (devices == NULL))
         return err_set(err, "expected either --topo MACHINE or --devices NAME");
     if (devices == NULL)
-        return fit_machine_load(topo, away ? cli_text(args, "offload-to") : NULL, &fit->catalogue,
+        return fit_machine_load(args, away ? cli_text(args, "offload-to") : NULL, &fit->catalogue,
                                 &fit->arena, &fit->machines, &fit->machine_count, err);
+    if (cli_is_given(args, "device"))
+        return err_set(err,
+                       "--device: expected --topo, whose GPUs it names; --devices names its own");
     if (away) return err_set(err, "--offload needs --topo, which says over which link");
     return read_ways(args, "gpus", 8, &gpus, err) &&
            fit_machine_devices(devices, gpus, &fit->catalogue, &fit->arena, &fit->machines,
@@ -152,11 +155,12 @@ static bool check_offload(const Fit *fit, Err *err) {
 static bool read_plan(const CliArgs *args, Fit *fit, Err *err) {
     bool named = cli_is_given(args, "tp") || cli_is_given(args, "pp") || cli_is_given(args, "dp") ||
                  cli_is_given(args, "ep");
+    bool dealt = cli_is_given(args, "dcp");
     const char *path = cli_text(args, "plan");
     fit->has_plan = named || path != NULL;
     if (!read_ways(args, "tp", 1, &fit->tp, err) || !read_ways(args, "pp", 1, &fit->pp, err) ||
         !read_ways(args, "dp", 1, &fit->dp, err) || !read_ways(args, "ep", 1, &fit->ep, err) ||
-        !read_ways(args, "dcp", 1, &fit->ask.cp, err))
+        !read_ways(args, "dcp", 1, &fit->ask.dcp, err))
         return false;
     if (path == NULL) {
         if ((uint64_t)fit->tp * fit->dp % fit->ep != 0)
@@ -164,7 +168,7 @@ static bool read_plan(const CliArgs *args, Fit *fit, Err *err) {
                            fit->dp);
         return true;
     }
-    if (named) return err_set(err, "--plan says tp, pp, dp and ep already");
+    if (named || dealt) return err_set(err, "--plan says tp, pp, dp, ep and dcp already");
     if (!plan_read(path, &fit->plan_file, err)) return false;
     if (fit->plan_file.plan.pool_count != 1)
         return err_set(err, "%s: expected one pool, found %u", path,

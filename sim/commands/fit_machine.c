@@ -7,45 +7,14 @@
 #include <string.h>
 
 #include "model/base/wide.h"
+#include "model/cost/gpus.h"
 #include "model/machine/fabric.h"
 #include "model/machine/topology.h"
+#include "sim/commands/machine_option.h"
 
 #define MACHINES_MAX 64
 
-// Cuts "a+b" into its names.
-static bool split(const char *names, Arena *arena, const char **out, uint32_t *out_count,
-                  Err *err) {
-    char *rest = arena_string(arena, names);
-    uint32_t count = 0;
-    for (;;) {
-        char *plus = strchr(rest, '+');
-        if (plus != NULL) *plus = '\0';
-        if (*rest == '\0') return err_set(err, "an empty name in \"%s\"", names);
-        if (count == MACHINES_MAX)
-            return err_set(err, "expected at most %d names, found more", MACHINES_MAX);
-        out[count++] = rest;
-        if (plus == NULL) break;
-        rest = plus + 1;
-    }
-    *out_count = count;
-    return true;
-}
-
 // ---- From a topology.
-
-static bool find_device(const Fabric *fabric, const char *name, const Device **out, Err *err) {
-    const Device *first = fabric_device(fabric, 0);
-    if (first == NULL) return err_set(err, "%s: the GPUs name no device", name);
-    for (uint32_t i = 0; i < fabric->class_count; i++) {
-        const VertexClass *c = &fabric->classes[i];
-        if (c->kind == PART_GPU && c->device != first)
-            return err_set(err, "%s: mixed GPUs, expected one device", name);
-    }
-    if (device_low(first->memory_B) == 0)
-        return err_set(err, "%s: the catalogue has no memory for %s", name, first->name);
-    *out = first;
-    return true;
-}
 
 // The last part of a class name: "tray.dram" is "dram".
 static const char *last_name(const char *class_name) {
@@ -84,13 +53,13 @@ static bool find_tier(const Fabric *fabric, const char *machine, const char *nam
     return true;
 }
 
-static bool load_one(const char *name, const char *tier, const DeviceCatalogue *catalogue,
-                     Arena *arena, FitMachine *out, Err *err) {
+static bool load_one(const CliArgs *args, const char *name, const char *tier,
+                     const DeviceCatalogue *catalogue, Arena *arena, FitMachine *out, Err *err) {
     Topology topology = {0};
     Fabric fabric = {0};
-    bool ok = topology_load(name, &topology, err) &&
+    bool ok = machine_option_load(args, name, catalogue, &topology, err) &&
               fabric_build(&topology, catalogue, &fabric, err) &&
-              find_device(&fabric, name, &out->device, err) &&
+              gpus_device(&fabric, name, GPUS_NEED_MEMORY, &out->device, err) &&
               (tier == NULL || find_tier(&fabric, name, tier, arena, &out->tier, err));
     if (ok) {
         const VertexClass *gpus = fabric_class(&fabric, fabric_gpu(&fabric, 0));
@@ -105,14 +74,16 @@ static bool load_one(const char *name, const char *tier, const DeviceCatalogue *
     return ok;
 }
 
-bool fit_machine_load(const char *names, const char *tier, const DeviceCatalogue *catalogue,
+bool fit_machine_load(const CliArgs *args, const char *tier, const DeviceCatalogue *catalogue,
                       Arena *arena, FitMachine **out, uint32_t *out_count, Err *err) {
     const char *each[MACHINES_MAX];
     uint32_t count;
-    if (!split(names, arena, each, &count, err)) return err_prefix(err, "--topo");
+    if (!machine_option_split("topo", cli_text(args, "topo"), '+', MACHINES_MAX, arena, each,
+                              &count, err))
+        return false;
     FitMachine *machines = arena_alloc(arena, count, sizeof *machines);
     for (uint32_t i = 0; i < count; i++)
-        if (!load_one(each[i], tier, catalogue, arena, &machines[i], err)) return false;
+        if (!load_one(args, each[i], tier, catalogue, arena, &machines[i], err)) return false;
     *out = machines;
     *out_count = count;
     return true;
@@ -137,7 +108,9 @@ bool fit_machine_devices(const char *names, uint32_t gpus, const DeviceCatalogue
     const char *each[MACHINES_MAX];
     uint32_t count = 0, filled = 0;
     bool all = strcmp(names, "all") == 0;
-    if (!all && !split(names, arena, each, &count, err)) return err_prefix(err, "--devices");
+    if (!all &&
+        !machine_option_split("devices", names, '+', MACHINES_MAX, arena, each, &count, err))
+        return false;
     FitMachine *machines = arena_alloc(arena, all ? catalogue->count : count, sizeof *machines);
     for (uint32_t i = 0; all && i < catalogue->count; i++)
         if (is_listed(&catalogue->devices[i]))

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/base/cli.h"
 #include "model/base/err.h"
 #include "model/base/mem.h"
 #include "model/machine/device.h"
@@ -25,10 +26,10 @@ typedef struct FitMachine {
     FitTier tier;
 } FitMachine;
 
-// "hgx-h100+nvl72": machines as topology_load names them, joined by '+'. `tier` names the memory
+// The machines of --topo, joined by '+' ("hgx-h100+nvl72"), with --device. `tier` names the memory
 // to look for ("dram"), NULL: none is looked for. Arrays are the arena's; the catalogue is
 // borrowed.
-bool fit_machine_load(const char *names, const char *tier, const DeviceCatalogue *catalogue,
+bool fit_machine_load(const CliArgs *args, const char *tier, const DeviceCatalogue *catalogue,
                       Arena *arena, FitMachine **out, uint32_t *out_count, Err *err);
 // "H100 SXM+B200" or "all": `gpus` of each device, as one group.
 bool fit_machine_devices(const char *names, uint32_t gpus, const DeviceCatalogue *catalogue,

@@ -37,6 +37,7 @@ Plan fit_plan_make(const FitAsk *ask, uint32_t tp, uint32_t pp, uint32_t dp, uin
                .ep = ep,
                .moe_tp = (uint32_t)((uint64_t)tp * dp / ep),
                .cp = 1,
+               .dcp = ask->dcp > 1 ? ask->dcp : 0,
                .replicas = 1,
                .placement = PLACEMENT_LINEAR,
                .stage_cut = pp > 1 ? ask->engine->stage_cut : STAGE_CUT_EVEN,
@@ -68,7 +69,8 @@ static uint64_t lowered_peak_B(const Plan *plan, const Arch *arch, const StepSha
 
 static uint64_t peak_B(const FitAsk *ask, FitPeaks *peaks, const Plan *plan, uint64_t chunk) {
     const uint32_t room = sizeof peaks->found / sizeof peaks->found[0];
-    StepShape shape = step_shape_prefill(chunk, 0);
+    StepShape whole = step_shape_prefill(chunk, 0);
+    StepShape shape = step_shape_cp(&whole, plan->pools[0].cp);
     Digest key = hash_u64(hash_u64(lower_digest(plan, PHASE_PREFILL), chunk), ask->arch->digest);
     for (uint32_t i = 0; i < peaks->count; i++)
         if (peaks->found[i].key == key) return peaks->found[i].peak_B;
@@ -78,12 +80,6 @@ static uint64_t peak_B(const FitAsk *ask, FitPeaks *peaks, const Plan *plan, uin
         peaks->found[peaks->count++].peak_B = peak;
     }
     return peak;
-}
-
-static Plan with_cp(const Plan *plan, uint32_t cp) {
-    Plan out = *plan;
-    out.pools[0].cp = cp;
-    return out;
 }
 
 static MemoryInput input_of(const FitAsk *ask, const FitRow *row, const Plan *plan) {
@@ -149,36 +145,15 @@ static void conclude(const FitAsk *ask, const MemoryInput *input, Arena *arena, 
     note_away(ask, input, row);
 }
 
-// What context parallelism can deal out are the copies that ranks hold of the same heads; a latent
-// counts as one head.
-static bool deals_copies(const FitAsk *ask, const Pool *pool, Err *reason) {
-    if (pool->tp % ask->cp != 0)
-        return err_set(reason, "%u ranks of context parallelism do not divide tp %u", ask->cp,
-                       pool->tp);
-    for (uint32_t i = 0; i < ask->arch->kind_count; i++) {
-        const AttentionSpec *spec = &ask->arch->attentions[ask->arch->kinds[i].attention];
-        uint64_t heads = spec->kind == ATTENTION_GQA && spec->kv_heads > 0 ? spec->kv_heads : 1;
-        if (ask->cp > 1 && ask->cp * heads > pool->tp)
-            return err_set(reason,
-                           "%u ranks of context parallelism, and tp %u holds each of %llu kv heads "
-                           "%llu times: only copies can be dealt out",
-                           ask->cp, pool->tp, (unsigned long long)heads,
-                           (unsigned long long)(pool->tp > heads ? pool->tp / heads : 1));
-    }
-    return true;
-}
-
 bool fit_plan_weigh(const FitAsk *ask, FitPeaks *peaks, Arena *arena, FitRow *row, Err *err) {
     Err reason = {0};
     row->format = ask->format;
-    row->legal = plan_legal(&row->plan, base_of(ask), &reason) &&
-                 deals_copies(ask, &row->plan.pools[0], &reason);
+    row->legal = plan_legal(&row->plan, base_of(ask), &reason);
     if (!row->legal) {
         row->reason = arena_string(arena, reason.text);
         return true;
     }
-    Plan plan = with_cp(&row->plan, ask->cp);
-    MemoryInput input = input_of(ask, row, &plan);
+    MemoryInput input = input_of(ask, row, &row->plan);
     if (!memory_fit_find(&input, arena, &row->fit, err)) return false;
     if (memory_fit_over_B(&row->fit.stages[row->fit.fullest]) == 0) {
         input.buffers_B = peak_B(ask, peaks, &row->plan, row->fit.chunk);

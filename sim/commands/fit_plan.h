@@ -24,7 +24,7 @@ typedef struct FitAsk {
     uint64_t context, concurrency;
     uint64_t chunk; // of one attention-DP rank, 0: the engine's
     NumFmt kv_format;
-    uint32_t cp;                        // ranks of a TP group over which a cache is dealt
+    uint32_t dcp;                       // ranks of a TP group over which a cache is dealt; 1: none
     uint64_t away_weights_B, away_kv_B; // of one GPU
     bool with_mtp;                      // draft layers are loaded
     MemoryLengths lengths;

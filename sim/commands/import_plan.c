@@ -16,6 +16,7 @@
 #include "model/moe/arch.h"
 #include "model/plan/launch_parse.h"
 #include "model/plan/scenario.h"
+#include "sim/commands/machine_option.h"
 #include "sim/commands/output.h"
 
 #define SCRIPT_CAP_B ((size_t)1 << 22) // far more than the lines of any cluster
@@ -57,7 +58,8 @@ static bool read_model(const char *name, PlanFile *file, Arch *arch, Err *err) {
     return done;
 }
 
-// A machine from one line has no file: the plan must fit on it, and does not name it.
+// A machine from one line, or with other GPUs, has no file: the plan must fit on it, and does not
+// name it.
 static void name_machine(const char *name, const Topology *topology, PlanFile *file) {
     Err ignored = {0};
     const char *path;
@@ -66,11 +68,12 @@ static void name_machine(const char *name, const Topology *topology, PlanFile *f
     file->topology_digest = topology->digest;
 }
 
-static bool read_machine(const char *name, PlanFile *file, Err *err) {
+static bool read_machine(const CliArgs *args, const char *name, PlanFile *file, Err *err) {
     DeviceCatalogue catalogue = {0};
     Topology topology = {0};
     Fabric fabric = {0};
-    bool done = device_load(&catalogue, err) && topology_load(name, &topology, err) &&
+    bool done = device_load(&catalogue, err) &&
+                machine_option_load(args, name, &catalogue, &topology, err) &&
                 fabric_build(&topology, &catalogue, &fabric, err);
     for (uint32_t i = 0; done && i < file->plan.pool_count; i++) {
         const Pool *pool = &file->plan.pools[i];
@@ -79,7 +82,7 @@ static bool read_machine(const char *name, PlanFile *file, Err *err) {
             done = err_set(err, "%s: pools[%" PRIu32 "] ends at GPU %" PRIu64 " of %" PRIu32, name,
                            i, end, fabric_live_gpu_count(&fabric));
     }
-    if (done) name_machine(name, &topology, file);
+    if (done && topology.device_before == NULL) name_machine(name, &topology, file);
     fabric_free(&fabric);
     topology_free(&topology);
     device_free(&catalogue);
@@ -110,7 +113,7 @@ static bool import(const CliArgs *args, const Text *script, PlanFile *file, Err 
     bool done = load_flags(flags, err) && (model == NULL || read_model(model, file, &arch, err)) &&
                 launch_parse_plan(args->operands[0], text_string(script), script->length, flags,
                                   model == NULL ? NULL : &arch, &file->plan, NULL, err) &&
-                (topology == NULL || read_machine(topology, file, err)) &&
+                (topology == NULL || read_machine(args, topology, file, err)) &&
                 (scenario == NULL || read_scenario(scenario, file, err));
     arch_free(&arch);
     for (uint32_t i = 0; i < LAUNCH_ENGINE_COUNT; i++) launch_flags_free(&flags[i]);

@@ -8,12 +8,14 @@
 #include <sys/stat.h>
 
 #include "model/base/file.h"
+#include "model/cost/gpus.h"
 #include "model/plan/lower.h"
 #include "model/plan/eplb.h"
 #include "model/plan/load_classes.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/flow_eps.h"
 #include "sim/commands/load_option.h"
+#include "sim/commands/machine_option.h"
 #include "sim/commands/plan_inputs.h"
 #include "sim/commands/saved.h"
 
@@ -28,50 +30,41 @@ static bool read_file(Inputs *in, const char *path, InputFile *out, Err *err) {
     return file_read(path, FILE_CAP_B, &in->arena, &out->bytes, &out->count, err);
 }
 
-static bool load_arch(Inputs *in, const char *path, Err *err) {
+static bool parse_arch(Inputs *in, Err *err) {
     ArchAssumption assumptions[ARCH_ASSUMPTIONS_MAX];
     uint32_t count = 0;
     if (*in->assume != '\0' &&
         !arch_split_assumptions(in->assume, &in->arena, assumptions, &count, err))
         return false;
-    if (!arch_read_files(path, &in->arena, &in->arch_files, err)) return false;
     ArchInput input = in->arch_files;
     input.assumptions = assumptions;
     input.assumption_count = count;
     return arch_parse(&input, &in->arch, err) && lower_check(&in->arch, err);
 }
 
-static bool load_calib(Inputs *in, const char *path, Err *err) {
-    if (!read_file(in, path, &in->calib_file, err)) return false;
-    if (!calib_parse(path, in->calib_file.bytes, in->calib_file.count, in->generation, &in->calib,
-                     err))
+static bool load_arch(Inputs *in, const char *path, Err *err) {
+    return arch_read_files(path, &in->arena, &in->arch_files, err) && parse_arch(in, err);
+}
+
+static bool parse_calib(Inputs *in, Err *err) {
+    const InputFile *file = &in->calib_file;
+    if (!calib_parse(file->path, file->bytes, file->count, in->generation, &in->calib, err))
         return false;
     in->model = (PriceModel){.device = in->device, .calib = &in->calib};
     return true;
+}
+
+static bool load_calib(Inputs *in, const char *path, Err *err) {
+    return read_file(in, path, &in->calib_file, err) && parse_calib(in, err);
 }
 
 // ---- Machine
 
 // One device prices all ranks: that of every GPU.
 static bool find_device(Inputs *in, Err *err) {
-    const Device *first = fabric_device(&in->fabric, 0);
-    if (first == NULL)
-        return err_set(err, "%s: the GPUs name no device, so nothing can be priced",
-                       in->topology_name);
-    for (uint32_t i = 0; i < in->fabric.class_count; i++) {
-        const VertexClass *c = &in->fabric.classes[i];
-        if (c->kind != PART_GPU || c->device == first) continue;
-        return err_set(err, "%s: mixed GPUs (%s and %s) cannot be ranked, expected one device",
-                       in->topology_name, first->name,
-                       c->device == NULL ? "one without a device" : c->device->name);
-    }
-    NumFmt used;
-    if (price_rate(first, NUMFMT_BF16, &used) == 0 || device_low(first->memory_Bps) == 0 ||
-        device_low(first->memory_B) == 0)
-        return err_set(err, "%s: the catalogue has no rate, memory or bandwidth for %s",
-                       in->topology_name, first->name);
-    in->device = first;
-    in->generation = first->generation == NULL ? "" : first->generation;
+    if (!gpus_device(&in->fabric, in->topology_name, GPUS_NEED_RATES, &in->device, err))
+        return false;
+    in->generation = in->device->generation == NULL ? "" : in->device->generation;
     return true;
 }
 
@@ -88,12 +81,14 @@ static bool find_generation(Inputs *in, Err *err) {
         } else if (strcmp(in->generation, generation) != 0)
             in->generation = "";
     }
-    return in->device != NULL || err_set(err, "%s: the GPUs name no device", in->topology_name);
+    return in->device != NULL ||
+           err_set(err, "%s: the GPUs name no device of the catalogue: add --device NAME",
+                   in->topology_name);
 }
 
-static bool read_machine(Inputs *in, const char *name, Err *err) {
+static bool open_machine(Inputs *in, const char *name, Err *err) {
     in->topology_name = arena_string(&in->arena, name);
-    return device_load(&in->catalogue, err) && topology_load(name, &in->topology, err);
+    return device_load(&in->catalogue, err) && library_load(&in->libraries, err);
 }
 
 static bool build_machine(Inputs *in, Err *err) {
@@ -101,7 +96,8 @@ static bool build_machine(Inputs *in, Err *err) {
 }
 
 static bool load_topology(Inputs *in, const CliArgs *args, const char *name, Err *err) {
-    return read_machine(in, name, err) && degrade_topology(args, &in->topology, err);
+    return open_machine(in, name, err) &&
+           machine_option_load(args, name, &in->catalogue, &in->topology, err);
 }
 
 bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err) {
@@ -110,6 +106,22 @@ bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err) {
     inputs->fabric = (Fabric){0};
     fabric_free(&whole);
     return build_machine(inputs, err);
+}
+
+bool inputs_replace_machine(const CliArgs *args, const char *name, Inputs *inputs, Err *err) {
+    fabric_free(&inputs->fabric);
+    topology_free(&inputs->topology);
+    device_free(&inputs->catalogue);
+    library_free(&inputs->libraries);
+    calib_free(&inputs->calib);
+    return load_topology(inputs, args, name, err) && build_machine(inputs, err) &&
+           parse_calib(inputs, err);
+}
+
+bool inputs_replace_model(const ArchInput *files, Inputs *inputs, Err *err) {
+    arch_free(&inputs->arch);
+    inputs->arch_files = *files;
+    return parse_arch(inputs, err);
 }
 
 // ---- Workload
@@ -184,6 +196,8 @@ static bool read_experts(const CliArgs *args, Inputs *in, Err *err) {
     if (redundant > EPLB_SLOTS_MAX)
         return err_set(err, "--redundant-experts: expected at most %d, found %llu", EPLB_SLOTS_MAX,
                        (unsigned long long)redundant);
+    bool named = cli_is_given(args, "redundant-experts") || cli_is_given(args, "eplb");
+    in->experts.any = !named && in->load.kind != LOAD_UNIFORM;
     in->experts.redundant = (uint32_t)redundant;
     in->experts.placement = redundant > 0 || cli_is_given(args, "eplb") ? EXPERT_PLACEMENT_EPLB
                                                                         : EXPERT_PLACEMENT_LINEAR;
@@ -288,7 +302,7 @@ static bool load_beside(Inputs *in, const char *plan_path, const PlanFile *plan,
     if (!saved_read_result(plan->result, &in->arena, &in->assume, &in->sequences, err))
         return err_prefix(err, "%s", plan_path);
     in->scenario_name = scenario;
-    return read_machine(in, topology, err) &&
+    return open_machine(in, topology, err) && topology_load(topology, &in->topology, err) &&
            plan_inputs_check(topology, in->topology.digest, plan->topology_digest, err) &&
            build_machine(in, err) && scenario_load(scenario, &in->scenario, err) &&
            plan_inputs_check(scenario, in->scenario.digest, plan->scenario_digest, err) &&
@@ -359,6 +373,7 @@ void inputs_free(Inputs *inputs) {
     fabric_free(&inputs->fabric);
     topology_free(&inputs->topology);
     device_free(&inputs->catalogue);
+    library_free(&inputs->libraries);
     arena_free(&inputs->arena);
     *inputs = (Inputs){0};
 }

@@ -13,6 +13,7 @@
 #include "model/machine/fabric.h"
 #include "model/machine/topology.h"
 #include "model/moe/arch.h"
+#include "model/plan/library.h"
 #include "model/plan/load.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
@@ -30,6 +31,7 @@ typedef struct InputFile {
 typedef struct Inputs {
     Arena arena;
     DeviceCatalogue catalogue;
+    Libraries libraries; // of communication
     Topology topology;
     Fabric fabric;
     const Device *device;   // of every GPU; for transfers alone, of the first
@@ -68,6 +70,9 @@ bool inputs_load_pools(const char *plan_path, const PlanFile *plan, Inputs *out,
 bool inputs_replace_load(const CliArgs *args, Inputs *inputs, Err *err);
 // The machine again with the faults of --degrade.
 bool inputs_degrade(const CliArgs *args, Inputs *inputs, Err *err);
+// Another machine, with --device and --degrade; or another model, whose bytes are kept.
+bool inputs_replace_machine(const CliArgs *args, const char *name, Inputs *inputs, Err *err);
+bool inputs_replace_model(const ArchInput *files, Inputs *inputs, Err *err);
 void inputs_free(Inputs *inputs);
 
 // The load as it is; and with few classes of ranks, as plans are ranked and saved.

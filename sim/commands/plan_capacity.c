@@ -13,6 +13,7 @@ static void find_plans(const CliArgs *args, const WhatifMachines *machines, Aren
                        PlanCapacityAnswer *answer) {
     for (uint32_t i = 0; i < machines->count; i++) {
         CapacitySpec spec = {.machine = &machines->machines[i],
+                             .pools = (PoolsUse)cli_choice(args, "pools"),
                              .is_fixed = cli_is_given(args, "concurrency"),
                              .utilisation_permille = answer->ask.utilisation_permille};
         capacity_find(&spec, arena, &answer->plans[i]);

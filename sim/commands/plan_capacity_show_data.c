@@ -4,6 +4,7 @@
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
 #include "sim/commands/plan_capacity_show.h"
+#include "sim/commands/rank_pools.h"
 #include "sim/commands/saved.h"
 
 static void double_cell(Table *table, double value) {
@@ -85,7 +86,10 @@ static void write_machine(JsonWriter *writer, const WhatifMachines *machines,
         uint64_t count = capacity_machines(&plan->unit, demand);
         jsonw_string(writer, "plan", plan_label(&plan->cell.plan, label));
         jsonw_u64(writer, "concurrency_requests", plan->concurrency);
-        saved_write_figures(writer, &plan->cell.evaluation);
+        if (plan->cell.pooled != NULL)
+            rank_pools_show_figures(writer, plan->cell.pooled);
+        else
+            saved_write_figures(writer, &plan->cell.evaluation);
         jsonw_u64(writer, "tokens_per_day_of_one", plan->unit.tokens_per_day);
         jsonw_u64(writer, "machines", count);
         jsonw_u64(writer, "nodes", count * (in->fabric.gpu_count / in->fabric.node_size));

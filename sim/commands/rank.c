@@ -21,25 +21,14 @@ typedef enum Format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV } Format;
 
 // What a range leaves nothing for.
 static bool check_range(const CliArgs *args, Err *err) {
-    static const char *const apart[] = {"save", "pareto", "samples", "degrade"};
-    bool is_range = rank_option_is_range(args);
-    for (size_t i = 0; is_range && i < sizeof apart / sizeof *apart; i++)
+    static const char *const apart[] = {"save", "samples", "degrade"};
+    bool is_range = rank_option_is_range(args), has_sizes = rank_option_has_sizes(args);
+    const char *option = is_range ? "concurrency" : "gpus";
+    for (size_t i = 0; (is_range || has_sizes) && i < sizeof apart / sizeof *apart; i++)
         if (cli_is_given(args, apart[i]))
-            return err_set(err, "--%s: expected one --concurrency, found the range %s", apart[i],
-                           cli_text(args, "concurrency"));
+            return err_set(err, "--%s: expected one --%s, found the range %s", apart[i], option,
+                           cli_text(args, option));
     return true;
-}
-
-// What separate pools are not searched by.
-static bool check_pools(const CliArgs *args, Err *err) {
-    static const char *const unified[] = {"objective", "gpus", "engine", "moe-tp"};
-    if (cli_choice(args, "pools") == RANK_POOLS_UNIFIED) return rank_pools_check(args, err);
-    for (size_t i = 0; i < sizeof unified / sizeof *unified; i++)
-        if (cli_is_given(args, unified[i]))
-            return err_set(err, "--%s: expected --pools unified", unified[i]);
-    if (rank_option_is_range(args))
-        return err_set(err, "--concurrency: a range expects --pools unified");
-    return rank_pools_check(args, err);
 }
 
 static bool check_args(const CliArgs *args, Err *err) {
@@ -54,7 +43,7 @@ static bool check_args(const CliArgs *args, Err *err) {
         return err_set(err, "--svg: expected --pareto, whose picture it is");
     if (cli_count(args, "top") == 0) return err_set(err, "--top: expected at least 1, found 0");
     if (!check_range(args, err)) return false;
-    return check_pools(args, err);
+    return rank_pools_check(args, err);
 }
 
 static void tell_infeasible(const Space *space) {
@@ -149,10 +138,12 @@ static int run(const CliArgs *args, const Inputs *inputs, const RankOption *opti
 
 static int dispatch(const CliArgs *args, const Inputs *inputs, Err *err) {
     RankOption option;
-    if (cli_choice(args, "pools") != RANK_POOLS_UNIFIED) return rank_pools_command(args, inputs);
+    bool is_range = rank_option_is_range(args) || rank_option_has_sizes(args);
+    if (!is_range && cli_choice(args, "pools") != POOLS_UNIFIED)
+        return rank_pools_command(args, inputs);
     if (!rank_option_read(args, inputs, &option, err)) return output_bad(err);
-    int status = rank_option_is_range(args) ? rank_range_command(args, inputs, &option)
-                                            : run(args, inputs, &option, err);
+    int status =
+        is_range ? rank_range_command(args, inputs, &option) : run(args, inputs, &option, err);
     rank_option_free(&option);
     return status;
 }

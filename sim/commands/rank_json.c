@@ -77,6 +77,8 @@ void rank_json_write_inputs(JsonWriter *w, const Inputs *in) {
     write_named(w, "machine", in->topology.name, in->topology.digest);
     jsonw_u64(w, "gpus", in->fabric.gpu_count);
     jsonw_string(w, "device", in->device->name);
+    if (in->topology.device_before != NULL)
+        jsonw_string(w, "device_instead_of", in->topology.device_before);
     jsonw_digest(w, "device_catalogue_digest", in->catalogue.digest);
     write_named(w, "model", in->arch.name, in->arch.digest);
     jsonw_string(w, "assume", in->assume);
@@ -94,6 +96,8 @@ static void write_pool(JsonWriter *w, const Pool *pool) {
     jsonw_u64(w, "dp", pool->dp);
     jsonw_u64(w, "ep", pool->ep);
     jsonw_u64(w, "moe_tp", pool->moe_tp);
+    if (pool->cp > 1) jsonw_u64(w, "cp", pool->cp);
+    if (pool->dcp > 1) jsonw_u64(w, "dcp", pool->dcp);
     jsonw_u64(w, "replicas", pool->replicas);
     jsonw_u64(w, "micro_batches", pool->micro_batches);
     jsonw_u64(w, "redundant_experts", pool->redundant_experts);

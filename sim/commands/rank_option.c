@@ -37,9 +37,17 @@ bool rank_option_range(const char *flag, const char *text, uint64_t *least, uint
     return true;
 }
 
-bool rank_option_is_range(const CliArgs *args) {
-    const char *text = cli_text(args, "concurrency");
+static bool is_range(const CliArgs *args, const char *option) {
+    const char *text = cli_text(args, option);
     return text != NULL && strchr(text, ':') != NULL;
+}
+
+bool rank_option_is_range(const CliArgs *args) {
+    return is_range(args, "concurrency");
+}
+
+bool rank_option_has_sizes(const CliArgs *args) {
+    return is_range(args, "gpus");
 }
 
 static bool read_gpus(const CliArgs *args, const Inputs *inputs, RankOption *out, Err *err) {
@@ -72,6 +80,14 @@ static bool read_requests(const CliArgs *args, const Inputs *inputs, RankOption 
     return rank_option_range("--concurrency", text, &out->least_requests, &out->most_requests, err);
 }
 
+// Choices are the placements in their order, then any.
+static void read_placement(const CliArgs *args, RankOption *out) {
+    if (!cli_is_given(args, "placement")) return;
+    uint32_t choice = cli_choice(args, "placement");
+    out->rank.width.placements =
+        choice == PLACEMENT_COUNT ? (1U << PLACEMENT_COUNT) - 1 : 1U << choice;
+}
+
 bool rank_option_read(const CliArgs *args, const Inputs *inputs, RankOption *out, Err *err) {
     uint64_t top = cli_count(args, "top");
     *out = (RankOption){0};
@@ -80,8 +96,12 @@ bool rank_option_read(const CliArgs *args, const Inputs *inputs, RankOption *out
                               .around = fabric_has_faults(&inputs->fabric) ? 0 : AROUND,
                               .top = top < UINT32_MAX ? (uint32_t)top : UINT32_MAX};
     out->rank.width.any_moe_tp = cli_choice(args, "moe-tp") == 1;
+    read_placement(args, out);
     const char *format = cli_text(args, "kv-format");
-    out->rank.width.any_kv_format = format != NULL && strcmp(format, "any") == 0;
+    // scales in the checkpoint are an offer; a format that a scenario or a flag says is an order
+    bool is_open = inputs->scenario.origin[SCENARIO_KV_FORMAT] == SCENARIO_DEFAULT;
+    out->rank.width.any_kv_format =
+        format != NULL ? strcmp(format, "any") == 0 : is_open && inputs->arch.fp8_cache;
     if (read_gpus(args, inputs, out, err) && read_engine(args, out, err) &&
         read_requests(args, inputs, out, err))
         return true;

@@ -24,6 +24,9 @@ bool rank_option_range(const char *flag, const char *text, uint64_t *least, uint
 // Whether --concurrency is a range, of which inputs take the end.
 bool rank_option_is_range(const CliArgs *args);
 
+// Whether --gpus is one.
+bool rank_option_has_sizes(const CliArgs *args);
+
 bool rank_option_read(const CliArgs *args, const Inputs *inputs, RankOption *out, Err *err);
 void rank_option_free(RankOption *option);
 

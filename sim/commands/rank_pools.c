@@ -14,11 +14,10 @@
 typedef enum Format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV } Format;
 
 bool rank_pools_check(const CliArgs *args, Err *err) {
-    static const char *const others[] = {"samples",   "pareto", "svg",
-                                         "objective", "moe-tp", "flow-eps"};
+    static const char *const others[] = {"samples", "moe-tp", "flow-eps", "placement"};
     const char *format = cli_text(args, "kv-format");
     static const char *const own[] = {"prefill-pool", "decode-pool"};
-    bool is_unified = cli_choice(args, "pools") == RANK_POOLS_UNIFIED;
+    bool is_unified = cli_choice(args, "pools") == POOLS_UNIFIED;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (is_unified && cli_is_given(args, own[i]))
             return err_set(err, "--%s: expected --pools separate or both with it", own[i]);
@@ -27,9 +26,12 @@ bool rank_pools_check(const CliArgs *args, Err *err) {
         if (cli_is_given(args, others[i]))
             return err_set(err, "--%s: not done for separate pools, expected --pools unified",
                            others[i]);
-    if (rank_option_is_range(args))
-        return err_set(err, "--pools: expected one --concurrency, found the range %s",
-                       cli_text(args, "concurrency"));
+    Objective objective = (Objective)cli_choice(args, "objective");
+    if (objective != OBJECTIVE_THROUGHPUT && objective != OBJECTIVE_COST)
+        return err_set(err,
+                       "--objective %s: separate pools are ordered by throughput or cost; --pareto "
+                       "shows those of fast users too",
+                       objective_names[objective]);
     return format == NULL || strcmp(format, "any") != 0 ||
            err_set(err, "--kv-format any: not done for separate pools, expected bf16 or fp8");
 }
@@ -67,12 +69,13 @@ static bool read_wish(const CliArgs *args, const char *option, PoolsWish *out, E
     return true;
 }
 
-static bool read_spec(const CliArgs *args, const Inputs *inputs, const RankOption *option,
-                      PoolsSpec *out, Err *err) {
+bool rank_pools_spec(const CliArgs *args, const Inputs *inputs, const RankOption *option,
+                     PoolsSpec *out, Err *err) {
     *out = (PoolsSpec){.experts = inputs->experts,
                        .most = option->rank.top,
                        .gpus = option->rank.width.most_gpus,
-                       .engines = option->rank.width.engines};
+                       .engines = option->rank.width.engines,
+                       .scope = cli_is_given(args, "pareto") ? POOLS_FRONT : POOLS_BEST};
     return read_wish(args, "prefill-pool", &out->wishes[PHASE_PREFILL], err) &&
            read_wish(args, "decode-pool", &out->wishes[PHASE_DECODE], err);
 }
@@ -81,26 +84,52 @@ static void print(const CliArgs *args, const RankPoolsAnswer *answer, const Text
     switch ((Format)cli_choice(args, "format")) {
     case FORMAT_TABLE: rank_pools_show_text(answer, out); break;
     case FORMAT_JSON: text_add(out, text_string(json)); break;
-    case FORMAT_CSV: rank_pools_show_csv(answer, out); break;
+    case FORMAT_CSV:
+        if (answer->front != NULL)
+            rank_front_csv(answer->front, out);
+        else
+            rank_pools_show_csv(answer, out);
+        break;
     }
 }
 
-static bool save(const CliArgs *args, const RankPoolsAnswer *answer, const Text *json, Err *err) {
-    if (!cli_is_given(args, "save")) return true;
+// A saved plan stands for itself: its figures are of all GPUs of the machine.
+static bool add_result(const RankPoolsAnswer *answer, uint32_t i, Text *out, Err *err) {
+    PoolsRow row = answer->pools->rows[i];
+    EvaluateInput input = inputs_for_ranking(answer->inputs);
+    if (answer->paid != input.paid &&
+        !pools_evaluate(&input, &row.plan, row.decode.sequences, &row, err))
+        return false;
+    rank_pools_show_result(answer->inputs->assume, &row, out);
+    return true;
+}
+
+static bool save_plans(const CliArgs *args, const RankPoolsAnswer *answer, SavedPlan *plans,
+                       const SavedReport *report, Err *err) {
     Interrupt interrupt;
-    Text csv = {0};
-    SavedPlan *plans = mem_alloc(answer->shown, sizeof *plans);
-    for (uint32_t i = 0; i < answer->shown; i++) {
-        plans[i] = (SavedPlan){.plan = answer->pools->rows[i].plan};
-        rank_pools_show_result(answer->inputs->assume, &answer->pools->rows[i], &plans[i].result);
-    }
-    rank_pools_show_csv(answer, &csv);
+    bool done = true;
     interrupt_begin(&interrupt);
-    bool done = saved_write_plans(args, answer->inputs, plans, answer->shown, json, &csv, err);
+    for (uint32_t i = 0; done && i < answer->shown; i++) {
+        plans[i] = (SavedPlan){.plan = answer->pools->rows[i].plan};
+        done = add_result(answer, i, &plans[i].result, err);
+    }
+    done = done && saved_write_plans(args, answer->inputs, plans, answer->shown, report, err);
     interrupt_end(&interrupt);
+    return done;
+}
+
+static bool save(const CliArgs *args, const RankPoolsAnswer *answer, const Text *json, Err *err) {
+    Text csv = {0}, html = {0};
+    if (!cli_is_given(args, "save")) return true;
+    SavedPlan *plans = mem_alloc(answer->shown, sizeof *plans);
+    for (uint32_t i = 0; i < answer->shown; i++) plans[i] = (SavedPlan){0};
+    rank_pools_show_csv(answer, &csv);
+    rank_pools_report_html(answer, &html);
+    bool done = save_plans(args, answer, plans, &(SavedReport){json, &csv, &html}, err);
     for (uint32_t i = 0; i < answer->shown; i++) text_free(&plans[i].result);
     mem_free(plans);
     text_free(&csv);
+    text_free(&html);
     return done;
 }
 
@@ -112,7 +141,10 @@ static int show(const CliArgs *args, const RankPoolsAnswer *answer) {
     print(args, answer, &json, &out);
     int status = output_text(&out, is_any ? OUTPUT_OK : OUTPUT_NO);
     if (status == OUTPUT_NO) output_message("no plan is feasible, with or without separate pools");
-    if (status == OUTPUT_OK && !save(args, answer, &json, &err)) status = output_bad(&err);
+    if (status == OUTPUT_OK &&
+        !((answer->front == NULL || rank_front_save(args, answer->front, &err)) &&
+          save(args, answer, &json, &err)))
+        status = output_bad(&err);
     text_free(&json);
     return status;
 }
@@ -121,12 +153,13 @@ static int run(const CliArgs *args, const Inputs *inputs, const RankOption *opti
                const PoolsSpec *spec) {
     Err err = {0}, other = {0};
     EvaluateInput evaluation = inputs_for_ranking(inputs);
-    bool is_both = cli_choice(args, "pools") == RANK_POOLS_BOTH;
+    bool is_both = cli_choice(args, "pools") == POOLS_EITHER;
     RankOptions first = option->rank;
     Ranking unified = {0};
     PoolsRanking pools = {0};
-    first.scope = RANK_FIRST;
+    first.scope = spec->scope == POOLS_FRONT ? RANK_FRONT : RANK_FIRST;
     first.top = 1;
+    first.width.any_kv_format = false; // pools have the scenario's format
     evaluation.paid = option->paid;
     evaluation.memory = evaluate_memory_open(&evaluation);
     bool is_split = pools_rank(&evaluation, spec, &pools, &err), done = is_split || is_both;
@@ -140,7 +173,15 @@ static int run(const CliArgs *args, const Inputs *inputs, const RankOption *opti
                               .is_both = is_both,
                               .unified = unified.row_count > 0 ? &unified.rows[0] : NULL,
                               .shown = pools.row_count < spec->most ? pools.row_count : spec->most};
+    RankFront front = {0};
+    if (done && spec->scope == POOLS_FRONT) {
+        rank_front_add(&front, &unified, inputs->scenario.concurrency);
+        rank_front_add_pools(&front, &pools, inputs->scenario.concurrency);
+        rank_front_find(&front);
+        answer.front = &front;
+    }
     int status = done ? show(args, &answer) : output_bad(is_both ? &other : &err);
+    rank_front_free(&front);
     rank_free(&unified);
     pools_free(&pools);
     return status;
@@ -151,8 +192,9 @@ int rank_pools_command(const CliArgs *args, const Inputs *inputs) {
     RankOption option;
     PoolsSpec spec;
     if (!rank_option_read(args, inputs, &option, &err)) return output_bad(&err);
-    int status = read_spec(args, inputs, &option, &spec, &err) ? run(args, inputs, &option, &spec)
-                                                               : output_bad(&err);
+    int status = rank_pools_spec(args, inputs, &option, &spec, &err)
+                     ? run(args, inputs, &option, &spec)
+                     : output_bad(&err);
     rank_option_free(&option);
     return status;
 }

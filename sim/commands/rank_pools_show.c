@@ -89,7 +89,7 @@ static double unified_rate(const RankPoolsAnswer *answer) {
     return answer->unified == NULL ? 0 : answer->unified->evaluation.tok_s_per_gpu;
 }
 
-static void show_headline(const RankPoolsAnswer *answer, Text *out) {
+void rank_pools_show_headline(const RankPoolsAnswer *answer, Text *out) {
     char label[PLAN_TEXT_MAX], rate[OUTPUT_NUMBER_MAX], other[OUTPUT_NUMBER_MAX];
     double split = best_rate(answer), whole = unified_rate(answer);
     if (split == 0 && whole == 0) {
@@ -113,15 +113,18 @@ static void show_headline(const RankPoolsAnswer *answer, Text *out) {
     text_add_char(out, '\n');
 }
 
+void rank_pools_show_table(const RankPoolsAnswer *answer, Table *out) {
+    bool is_first = unified_rate(answer) > best_rate(answer);
+    add_columns(out);
+    if (answer->unified != NULL && is_first) add_unified_row(out, answer);
+    for (uint32_t i = 0; i < answer->shown; i++) add_pools_row(out, &answer->pools->rows[i], i + 1);
+    if (answer->unified != NULL && !is_first) add_unified_row(out, answer);
+}
+
 static void show_table(const RankPoolsAnswer *answer, Text *out) {
     Table table = {0};
-    bool is_first = unified_rate(answer) > best_rate(answer);
     if (answer->unified == NULL && answer->shown == 0) return;
-    add_columns(&table);
-    if (answer->unified != NULL && is_first) add_unified_row(&table, answer);
-    for (uint32_t i = 0; i < answer->shown; i++)
-        add_pools_row(&table, &answer->pools->rows[i], i + 1);
-    if (answer->unified != NULL && !is_first) add_unified_row(&table, answer);
+    rank_pools_show_table(answer, &table);
     text_add_char(out, '\n');
     table_print(&table, out);
     table_free(&table);
@@ -140,7 +143,7 @@ static void show_move(const PoolsRow *row, Text *out) {
               output_number(row->requests_s, served));
 }
 
-static void show_beside(const PoolsRow *row, Text *out) {
+void rank_pools_show_beside(const PoolsRow *row, Text *out) {
     const PoolsMove *move = &row->move;
     char alone[UNITS_TEXT_MAX], beside[UNITS_TEXT_MAX];
     if (!move->has_beside) {
@@ -182,25 +185,30 @@ static uint32_t best_ratio(const PoolsRanking *pools) {
     return best;
 }
 
-static void show_ratios(const RankPoolsAnswer *answer, Text *out) {
+void rank_pools_show_ratios(const RankPoolsAnswer *answer, Table *out) {
     const PoolsRanking *pools = answer->pools;
     double tokens = (double)answer->inputs->scenario.osl;
     double gpus = answer->inputs->fabric.gpu_count;
-    if (pools->ratio_count < 2) return;
     uint32_t best = best_ratio(pools);
-    Table table = {0};
-    table_column(&table, "ratios of 1", TABLE_LEFT);
-    table_column(&table, "tok/s/GPU", TABLE_RIGHT);
-    table_column(&table, "tok/s/GPU used", TABLE_RIGHT);
-    table_column(&table, "bound by", TABLE_LEFT);
+    table_column(out, "ratios of 1", TABLE_LEFT);
+    table_column(out, "tok/s/GPU", TABLE_RIGHT);
+    table_column(out, "tok/s/GPU used", TABLE_RIGHT);
+    table_column(out, "bound by", TABLE_LEFT);
     for (uint32_t i = 0; i < pools->ratio_count; i++) {
         const PoolsRatio *ratio = &pools->ratios[i];
-        table_cellf(&table, "%uP%uD", ratio->prefill, ratio->decode);
-        add_number(&table, ratio->requests_s * tokens / gpus);
-        add_number(&table, ratio->requests_s * tokens / used_by(pools, ratio));
-        table_cellf(&table, "%s%s", pools_limit_names[ratio->limit],
+        table_cellf(out, "%uP%uD", ratio->prefill, ratio->decode);
+        bool is_own = answer->paid == EVALUATE_PAID_PLAN;
+        add_number(out, ratio->requests_s * tokens / (is_own ? used_by(pools, ratio) : gpus));
+        add_number(out, ratio->requests_s * tokens / used_by(pools, ratio));
+        table_cellf(out, "%s%s", pools_limit_names[ratio->limit],
                     i == best ? ", most of the GPUs used" : "");
     }
+}
+
+static void show_ratios(const RankPoolsAnswer *answer, Text *out) {
+    Table table = {0};
+    if (answer->pools->ratio_count < 2) return;
+    rank_pools_show_ratios(answer, &table);
     text_add_char(out, '\n');
     table_print(&table, out);
     table_free(&table);
@@ -222,6 +230,16 @@ static void show_meaning(const RankPoolsAnswer *answer, Text *out) {
     text_add(out, "; prefill instances work at their unloaded rate beside their own sending\n");
 }
 
+void rank_pools_show_counts(const RankPoolsAnswer *answer, Text *out) {
+    const PoolsRanking *pools = answer->pools;
+    text_addf(out,
+              "%u instances considered; %u prefill and %u decode instances simulated, %u and %u "
+              "pruned by their lower bounds; %u pairs solved, %u simulated, %u shown\n",
+              pools->space.considered, pools->simulated[PHASE_PREFILL],
+              pools->simulated[PHASE_DECODE], pools->pruned[PHASE_PREFILL],
+              pools->pruned[PHASE_DECODE], pools->pairs, pools->refined, answer->shown);
+}
+
 static void show_ledger(const RankPoolsAnswer *answer, Text *out) {
     const PoolsRanking *pools = answer->pools;
     Table table = {0};
@@ -229,30 +247,36 @@ static void show_ledger(const RankPoolsAnswer *answer, Text *out) {
     if (pools->space.ledger_count > 0) text_add_char(out, '\n');
     if (pools->space.ledger_count > 0) table_print(&table, out);
     table_free(&table);
-    text_addf(out,
-              "\n%u instances considered; %u prefill and %u decode instances simulated, %u and %u "
-              "pruned by their lower bounds; %u pairs solved, %u simulated, %u shown\n",
-              pools->space.considered, pools->simulated[PHASE_PREFILL],
-              pools->simulated[PHASE_DECODE], pools->pruned[PHASE_PREFILL],
-              pools->pruned[PHASE_DECODE], pools->pairs, pools->refined, answer->shown);
+    text_add_char(out, '\n');
+    rank_pools_show_counts(answer, out);
+}
+
+void rank_pools_show_best(const RankPoolsAnswer *answer, Text *out) {
+    const PoolsRow *best = &answer->pools->rows[0];
+    text_add(out, "of 1:\n");
+    show_move(best, out);
+    rank_pools_show_beside(best, out);
+    show_staging(best, out);
+    show_meaning(answer, out);
 }
 
 void rank_pools_show_text(const RankPoolsAnswer *answer, Text *out) {
     rank_show_inputs(answer->inputs, out);
     text_add_char(out, '\n');
-    show_headline(answer, out);
+    rank_pools_show_headline(answer, out);
     if (answer->pools == NULL) text_addf(out, "%s\n", answer->reason);
     show_table(answer, out);
     if (answer->shown > 0) {
-        const PoolsRow *best = &answer->pools->rows[0];
-        text_add(out, "of 1:\n");
-        show_move(best, out);
-        show_beside(best, out);
-        show_staging(best, out);
-        show_meaning(answer, out);
+        rank_pools_show_best(answer, out);
         show_ratios(answer, out);
     }
     if (answer->pools != NULL) show_ledger(answer, out);
+    if (answer->front != NULL && answer->front->count > 0) {
+        text_add_char(out, '\n');
+        rank_front_plot(answer->front, out);
+        text_add_char(out, '\n');
+        rank_front_table(answer->front, out);
+    }
 }
 
 static void show_pool(const PoolsRow *row, uint32_t pool, Text *out) {
@@ -268,13 +292,17 @@ static void show_pool(const PoolsRow *row, uint32_t pool, Text *out) {
               of->micro_batches > 1 ? " and micro-batch" : "");
 }
 
+void rank_pools_show_pools(const PoolsRow *row, Text *out) {
+    show_pool(row, 0, out);
+    show_pool(row, 1, out);
+}
+
 void rank_pools_show_row(const Inputs *inputs, const PoolsRow *row, bool is_reproduced, Text *out) {
     char label[PLAN_TEXT_MAX], times[4][UNITS_TEXT_MAX], rate[OUTPUT_NUMBER_MAX];
     rank_show_inputs(inputs, out);
     text_addf(out, "plan       %s, %u GPUs idle\n", pools_ratio_label(&row->plan, label),
               row->idle);
-    show_pool(row, 0, out);
-    show_pool(row, 1, out);
+    rank_pools_show_pools(row, out);
     text_add_char(out, '\n');
     text_addf(out, "TTFT %s = prefill %s + transfer left over %s + decode step %s\n",
               units_format_time(row->ttft_ps, times[0]),
@@ -284,7 +312,7 @@ void rank_pools_show_row(const Inputs *inputs, const PoolsRow *row, bool is_repr
     text_addf(out, "throughput %s tok/s/GPU, bound by %s\n",
               output_number(row->tok_s_per_gpu, rate), pools_limit_names[row->limit]);
     show_move(row, out);
-    show_beside(row, out);
+    rank_pools_show_beside(row, out);
     show_staging(row, out);
     text_addf(out, "reproduced: %s\n", is_reproduced ? "yes" : "no");
 }
@@ -422,7 +450,7 @@ static void write_move(JsonWriter *w, const PoolsMove *move) {
     jsonw_close_object(w);
 }
 
-static void write_row_figures(JsonWriter *w, const PoolsRow *row) {
+void rank_pools_show_figures(JsonWriter *w, const PoolsRow *row) {
     jsonw_double(w, "output_tok_per_s_per_gpu", row->tok_s_per_gpu);
     jsonw_double(w, "output_tok_per_s_per_user", row->tok_s_per_user);
     jsonw_double(w, "output_tok_per_s", row->output_tok_s);
@@ -445,7 +473,7 @@ void rank_pools_show_result(const char *assume, const PoolsRow *row, Text *out) 
     jsonw_open_object(&w, NULL);
     jsonw_string(&w, "assume", assume);
     jsonw_u64(&w, "sequences_per_rank_and_micro_batch", row->decode.sequences);
-    write_row_figures(&w, row);
+    rank_pools_show_figures(&w, row);
     jsonw_close_object(&w);
 }
 
@@ -461,7 +489,7 @@ void rank_pools_show_simulation(const Inputs *inputs, const PoolsRow *row, bool 
     jsonw_string(&w, "ratio", pools_ratio_label(&row->plan, text));
     jsonw_u64(&w, "gpus", plan_gpus(&row->plan));
     jsonw_u64(&w, "idle_gpus", row->idle);
-    write_row_figures(&w, row);
+    rank_pools_show_figures(&w, row);
     jsonw_bool(&w, "reproduced", is_reproduced);
     jsonw_close_object(&w);
     jsonw_finish(&w);
@@ -478,7 +506,7 @@ static void write_rows(JsonWriter *w, const RankPoolsAnswer *answer) {
         jsonw_string(w, "ratio", pools_ratio_label(&row->plan, text));
         jsonw_u64(w, "gpus", plan_gpus(&row->plan));
         jsonw_u64(w, "idle_gpus", row->idle);
-        write_row_figures(w, row);
+        rank_pools_show_figures(w, row);
         jsonw_digest(w, "plan_digest", plan_digest(&row->plan));
         jsonw_close_object(w);
     }
@@ -534,6 +562,7 @@ void rank_pools_show_json(const RankPoolsAnswer *answer, Text *out) {
         jsonw_null(&w, "no_pools_because");
     write_rows(&w, answer);
     write_ratios(&w, answer);
+    if (answer->front != NULL) rank_front_write(&w, answer->front);
     if (answer->pools != NULL) rank_json_write_ledger(&w, &answer->pools->space);
     jsonw_close_object(&w);
     jsonw_finish(&w);

@@ -1,4 +1,4 @@
-// The best plan for each of several numbers of requests.
+// The best plan for each of several loads, of several sizes of the machine, or of both.
 #ifndef SIM_COMMANDS_RANK_RANGE_H
 #define SIM_COMMANDS_RANK_RANGE_H
 
@@ -6,7 +6,8 @@
 #include "sim/commands/inputs.h"
 #include "sim/commands/rank_option.h"
 
-// Doubles --concurrency from its first to its last value; prints one row for each.
+// Doubles --concurrency, or --gpus, from its first to its last value; prints one row for each, and
+// with --pareto the front over all.
 int rank_range_command(const CliArgs *args, const Inputs *inputs, const RankOption *option);
 
 #endif

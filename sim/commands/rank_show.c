@@ -101,11 +101,21 @@ static void show_price(const Inputs *in, Text *out) {
     text_add(out, "\n");
 }
 
+// Of a machine with other GPUs than its own.
+static void show_device_before(const Topology *topology, Text *out) {
+    if (topology->device_before == NULL) return;
+    if (*topology->device_before == '\0')
+        text_add(out, " (--device; the machine names none)");
+    else
+        text_addf(out, " (--device, instead of %s)", topology->device_before);
+}
+
 void rank_show_inputs(const Inputs *in, Text *out) {
     char memory[UNITS_TEXT_MAX], bandwidth[UNITS_TEXT_MAX];
-    text_addf(out, "machine    %s (%s): %u x %s%s, %s and %s each\n", in->topology.name,
-              in->topology_name, in->fabric.gpu_count, in->device->name,
-              in->topology.default_device ? " (default)" : "",
+    text_addf(out, "machine    %s (%s): %u x %s", in->topology.name, in->topology_name,
+              in->fabric.gpu_count, in->device->name);
+    show_device_before(&in->topology, out);
+    text_addf(out, "%s, %s and %s each\n", in->topology.default_device ? " (default)" : "",
               units_format_bytes(device_low(in->device->memory_B), memory),
               units_format_rate(device_low(in->device->memory_Bps), bandwidth));
     if (fabric_has_faults(&in->fabric)) {
@@ -333,9 +343,13 @@ void rank_show_counts(const Ranking *ranking, uint32_t shown, Text *out) {
     text_addf(out, "%u plans considered, %u bounded, %u simulated, %u feasible, %u shown\n",
               ranking->space.considered, ranking->space.candidate_count, ranking->simulated,
               ranking->row_count, shown);
-    text_add(out, "tried around the first plans alone: no overlap, dispatch in chunks, twice the "
-                  "micro-batches; not at all: context parallelism, of which no schedule is known, "
-                  "and ranks in another order than GPUs\n");
+    text_add(out,
+             "tried around the first plans alone: no overlap, dispatch in chunks, twice the "
+             "micro-batches, caches dealt out, ranks in another order than GPUs (all plans with "
+             "--placement any)\n"
+             "tried where it can pay alone: prefill context parallelism (the TTFT of long "
+             "prompts), eplb and redundant experts (a --load that is not even), caches in fp8 "
+             "(scales in the checkpoint, or --kv-format any)\n");
 }
 
 void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {

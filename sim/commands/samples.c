@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+#include "model/base/mem.h"
+#include "model/plan/pool_place.h"
 #include "model/base/num.h"
 #include "sim/commands/load_option.h"
 
@@ -43,20 +45,25 @@ static void add_engine_time(const Calib *calib, uint32_t lag, Tails *tails) {
 
 bool samples_run(const Samples *samples, const Inputs *inputs, const Pool *pool,
                  const EvaluatePhase *phase, uint32_t lag, Tails *out, Err *err) {
-    TailsInput input = {
-        .fabric = &inputs->fabric,
-        .model = &inputs->model,
-        .schedule = &phase->schedule,
-        .shape = &phase->shape,
-        .options = {.first_gpu = pool->first_gpu, .flow_eps_ppb = inputs->flow_eps_ppb},
-        .lag = lag,
-        .routing = routing_of(samples, pool, &phase->shape),
-        .samples = samples->count,
-        .pool = pool,
-        .arch = &inputs->arch,
-        .expected = inputs->has_expected ? &inputs->expected : &inputs->load,
-        .nodes = evaluate_nodes(&inputs->fabric, pool)};
-    if (!tails_run(&input, out, err)) return err_prefix(err, "--samples");
+    uint32_t *places;
+    if (!pool_place_order(&inputs->fabric, pool, &places, err)) return false;
+    TailsInput input = {.fabric = &inputs->fabric,
+                        .model = &inputs->model,
+                        .schedule = &phase->schedule,
+                        .shape = &phase->shape,
+                        .options = {.first_gpu = pool->first_gpu,
+                                    .places = places,
+                                    .flow_eps_ppb = inputs->flow_eps_ppb},
+                        .lag = lag,
+                        .routing = routing_of(samples, pool, &phase->shape),
+                        .samples = samples->count,
+                        .pool = pool,
+                        .arch = &inputs->arch,
+                        .expected = inputs->has_expected ? &inputs->expected : &inputs->load,
+                        .nodes = evaluate_nodes(&inputs->fabric, pool)};
+    bool done = tails_run(&input, out, err);
+    mem_free(places);
+    if (!done) return err_prefix(err, "--samples");
     add_engine_time(&inputs->calib, lag, out);
     return true;
 }

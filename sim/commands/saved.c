@@ -82,7 +82,7 @@ typedef struct Folder {
     const Inputs *inputs;
     const Ranking *ranking; // NULL: of `saved` plans
     const SavedPlan *saved;
-    const Text *csv; // of saved plans
+    const Text *csv, *html; // of saved plans
     uint32_t plans;
     Manifest manifest;
     Err *err;
@@ -160,14 +160,15 @@ static bool write_inputs(Folder *folder, PlanFile *out) {
     return done;
 }
 
-static bool write_plan_file(Folder *folder, const PlanFile *names, uint32_t index, const Plan *plan,
-                            const Text *result) {
+static bool write_plan_file(Folder *folder, const PlanFile *names, uint32_t index,
+                            const SavedPlan *saved) {
     char name[32];
     Text text = {0};
     snprintf(name, sizeof name, "plan-%03u.json", index + 1);
     PlanFile file = *names;
-    file.plan = *plan;
-    file.result = text_string(result);
+    file.plan = saved->plan;
+    file.origin = saved->origin;
+    file.result = text_string(&saved->result);
     plan_write(&file, &text);
     bool done = write_text(folder, name, &text);
     text_free(&text);
@@ -179,13 +180,13 @@ static bool write_plan(Folder *folder, const PlanFile *names, uint32_t index) {
     const RankRow *row = &folder->ranking->rows[index];
     EvaluateInput input = inputs_for_ranking(folder->inputs);
     Evaluation evaluation;
-    Text result = {0};
+    SavedPlan saved = {.plan = row->plan};
     input.keep_phases = true;
     if (!evaluate_plan(&input, &row->plan, row->sequences, &evaluation, folder->err)) return false;
-    saved_write_result(folder->inputs->assume, row->sequences, &evaluation, &result);
+    saved_write_result(folder->inputs->assume, row->sequences, &evaluation, &saved.result);
     evaluate_free(&evaluation);
-    bool done = write_plan_file(folder, names, index, &row->plan, &result);
-    text_free(&result);
+    bool done = write_plan_file(folder, names, index, &saved);
+    text_free(&saved.result);
     return done;
 }
 
@@ -194,7 +195,7 @@ static bool write_plans(Folder *folder, const PlanFile *names) {
         if (interrupt_came()) return err_set(folder->err, "interrupted: nothing was saved");
         const SavedPlan *saved = folder->ranking == NULL ? &folder->saved[i] : NULL;
         if (saved == NULL ? !write_plan(folder, names, i)
-                          : !write_plan_file(folder, names, i, &saved->plan, &saved->result))
+                          : !write_plan_file(folder, names, i, saved))
             return false;
     }
     return true;
@@ -204,7 +205,8 @@ static bool write_report(Folder *folder, const Text *json) {
     Text csv = {0}, html = {0};
     if (folder->ranking == NULL)
         return write_text(folder, "report.json", json) &&
-               write_text(folder, "report.csv", folder->csv);
+               write_text(folder, "report.csv", folder->csv) &&
+               (folder->html == NULL || write_text(folder, "report.html", folder->html));
     rank_show_csv(folder->ranking, NULL, folder->ranking->row_count, &csv);
     report_html(folder->inputs, folder->ranking, folder->plans, &html);
     bool done = write_text(folder, "report.json", json) && write_text(folder, "report.csv", &csv) &&
@@ -313,7 +315,12 @@ bool saved_write(const CliArgs *args, const Inputs *inputs, const Ranking *ranki
 }
 
 bool saved_write_plans(const CliArgs *args, const Inputs *inputs, const SavedPlan *plans,
-                       uint32_t count, const Text *json, const Text *csv, Err *err) {
-    Folder folder = {.inputs = inputs, .saved = plans, .csv = csv, .plans = count, .err = err};
-    return write_folder(&folder, args, json);
+                       uint32_t count, const SavedReport *report, Err *err) {
+    Folder folder = {.inputs = inputs,
+                     .saved = plans,
+                     .csv = report->csv,
+                     .html = report->html,
+                     .plans = count,
+                     .err = err};
+    return write_folder(&folder, args, report->json);
 }

@@ -46,9 +46,14 @@ bool saved_write(const CliArgs *args, const Inputs *inputs, const Ranking *ranki
 typedef struct SavedPlan {
     Plan plan;
     Text result;
+    const char *origin; // as in PlanFile; borrowed
 } SavedPlan;
-// The same folder of them, without report.html.
+// Their report; `html` NULL: none.
+typedef struct SavedReport {
+    const Text *json, *csv, *html;
+} SavedReport;
+// The same folder of them.
 bool saved_write_plans(const CliArgs *args, const Inputs *inputs, const SavedPlan *plans,
-                       uint32_t count, const Text *json, const Text *csv, Err *err);
+                       uint32_t count, const SavedReport *report, Err *err);
 
 #endif

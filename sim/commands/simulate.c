@@ -330,8 +330,8 @@ static bool check_options(const CliArgs *args, Err *err) {
     static const char *const of_plans[] = {"phase", "trace", "schedule", "timeline",
                                            "form",  "load",  "samples"};
     static const char *const of_others[] = {
-        "topo",  "size",    "ranks", "algorithm",   "inner",   "matrix", "count",
-        "mover", "network", "mtu",   "calibration", "nominal", "buffer", "route"};
+        "topo",    "size", "ranks",       "algorithm", "inner",  "matrix", "count", "mover",
+        "network", "mtu",  "calibration", "nominal",   "buffer", "route",  "device"};
     bool is_plan = !cli_is_given(args, "transfers") && !cli_is_given(args, "collective");
     const char *const *refused = is_plan ? of_others : of_plans;
     size_t count =

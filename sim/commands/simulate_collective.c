@@ -364,13 +364,14 @@ static void show_built(const Test *test, Text *out) {
     units_format_time(test->built_ps, time);
     if (test->built_ranks == test->ranks) {
         text_addf(out, "; as built %s, the faults cost %+.1f %%\n", time, cost);
-        return;
+    } else {
+        text_addf(out,
+                  "; as built, with all %u GPUs, %s and bus %s: the faults change the time by "
+                  "%+.1f %% and the bandwidth by %+.1f %%\n",
+                  test->built_ranks, time, units_format_rate(test->built_bus_Bps, bus), cost,
+                  change((double)test->built_bus_Bps, (double)bus_Bps(test)));
     }
-    text_addf(out,
-              "; as built, with all %u GPUs, %s and bus %s: the faults change the time by %+.1f %% "
-              "and the bandwidth by %+.1f %%\n",
-              test->built_ranks, time, units_format_rate(test->built_bus_Bps, bus), cost,
-              change((double)test->built_bus_Bps, (double)bus_Bps(test)));
+    degrade_show_libraries(&test->inputs.fabric, &test->inputs.libraries, 11, out);
 }
 
 static void show_time(const Test *test, Text *out) {

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "model/base/file.h"
-#include "sim/commands/degrade.h"
+#include "model/cost/gpus.h"
+#include "sim/commands/machine_option.h"
 #include "sim/commands/plan_inputs.h"
 #include "sim/search/space.h"
 #include "sim/search/space_fit.h"
@@ -18,34 +19,15 @@
 
 // ---- Machine
 
-static bool find_device(TenantsInputs *in, const char *name, Err *err) {
-    const Device *first = fabric_device(&in->fabric, 0);
-    if (first == NULL)
-        return err_set(err, "%s: the GPUs name no device, so nothing can be priced", name);
-    for (uint32_t i = 0; i < in->fabric.class_count; i++) {
-        const VertexClass *c = &in->fabric.classes[i];
-        if (c->kind != PART_GPU || c->device == first) continue;
-        return err_set(err, "%s: tenants on mixed GPUs (%s and %s), expected one device", name,
-                       first->name, c->device == NULL ? "one without a device" : c->device->name);
-    }
-    NumFmt used;
-    if (price_rate(first, NUMFMT_BF16, &used) == 0 || device_low(first->memory_Bps) == 0 ||
-        device_low(first->memory_B) == 0)
-        return err_set(err, "%s: the catalogue has no rate, memory or bandwidth for %s", name,
-                       first->name);
-    in->model.device = first;
-    return true;
-}
-
 static bool load_machine(TenantsInputs *in, const CliArgs *args, Err *err) {
     const char *name = cli_text(args, "topo");
     if (name == NULL)
         return err_set(err, "tenants: --topo is missing: a file, a shipped name such as "
                             "nvl72.json, or a machine such as hgx-h100:4");
-    if (!device_load(&in->catalogue, err) || !topology_load(name, &in->topology, err) ||
-        !degrade_topology(args, &in->topology, err) ||
+    if (!device_load(&in->catalogue, err) ||
+        !machine_option_load(args, name, &in->catalogue, &in->topology, err) ||
         !fabric_build(&in->topology, &in->catalogue, &in->fabric, err) ||
-        !find_device(in, name, err))
+        !gpus_device(&in->fabric, name, GPUS_NEED_RATES, &in->model.device, err))
         return false;
     const char *generation = in->model.device->generation;
     in->model.calib = &in->calib;

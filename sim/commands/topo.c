@@ -18,6 +18,7 @@
 #include "model/machine/topology.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/figures.h"
+#include "sim/commands/machine_option.h"
 #include "sim/commands/output.h"
 
 #define TOPO_JSON_VERSION 1
@@ -339,8 +340,8 @@ static void show_json(const Machine *machine, Text *out) {
 
 static bool load(const CliArgs *args, Machine *machine, Err *err) {
     return device_load(&machine->catalogue, err) &&
-           topology_load(args->operands[0], &machine->topology, err) &&
-           degrade_topology(args, &machine->topology, err) &&
+           machine_option_load(args, args->operands[0], &machine->catalogue, &machine->topology,
+                               err) &&
            fabric_build(&machine->topology, &machine->catalogue, &machine->fabric, err) &&
            degrade_measure(&machine->fabric, &machine->degraded, err);
 }

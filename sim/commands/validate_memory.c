@@ -121,7 +121,7 @@ static bool make_plan(Case *at, Err *reason) {
                        .context = 1,
                        .concurrency = 1,
                        .kv_format = cache_format(at),
-                       .cp = 1,
+                       .dcp = 1,
                        .lengths = {.count = 1}};
     at->plan = fit_plan_make(&at->ask, tp, pp, dp, ep);
     return plan_legal(&at->plan, &at->model->arch, reason);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "model/cost/gpus.h"
 #include "model/cost/price.h"
 #include "model/machine/topology.h"
 #include "model/plan/load.h"
@@ -57,8 +58,8 @@ static bool build_bench(ValidateContext *context, Bench *bench) {
     if (!topology_load(name, &bench->topology, &bench->reason) ||
         !fabric_build(&bench->topology, &context->catalogue, &bench->fabric, &bench->reason))
         return false;
-    const Device *device = fabric_device(&bench->fabric, 0);
-    if (device == NULL) return err_set(&bench->reason, "%s: the GPUs name no device", name);
+    const Device *device;
+    if (!gpus_device(&bench->fabric, name, GPUS_NEED_RATES, &device, &bench->reason)) return false;
     const char *generation = device->generation == NULL ? "" : device->generation;
     bench->model = (PriceModel){.device = device, .calib = &bench->calib};
     return calib_load(NULL, generation, &bench->calib, &bench->reason);
@@ -135,9 +136,7 @@ static Plan make_plan(const Job *job) {
 static bool check_plan(const Job *job, const Plan *plan) {
     const EvaluateInput *input = &job->plans->input;
     Err *text = &job->out->text;
-    if (!plan_legal(plan, input->arch, text)) return refuse(job, VALIDATE_RANKING_PLAN);
-    PlaceFault gap = space_place_gap(input->fabric, input->arch, &plan->pools[0], text);
-    return gap.reason == NULL || refuse(job, VALIDATE_RANKING_PLAN);
+    return plan_legal(plan, input->arch, text) || refuse(job, VALIDATE_RANKING_PLAN);
 }
 
 // As many sequences as fit, at most those asked for.

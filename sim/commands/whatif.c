@@ -27,17 +27,24 @@ static bool read_refine(const CliArgs *args, SweepSpec *spec, Err *err) {
     return true;
 }
 
-// What can be held: one pool that does both phases.
+// What can be held: one pool that does both phases, or one for each with a transfer between them.
 static bool check_held(const char *path, const Plan *plan, Err *err) {
-    const Pool *pool = &plan->pools[0];
-    if (plan->pool_count != 1)
-        return err_set(err, "--hold: %s: expected one pool, found %u", path, plan->pool_count);
-    if (pool->kind != POOL_UNIFIED)
+    const Pool *pools = plan->pools;
+    if (plan->pool_count > 2)
+        return err_set(err, "--hold: %s: expected one or two pools, found %u", path,
+                       plan->pool_count);
+    if (plan->pool_count == 1 && pools[0].kind != POOL_UNIFIED)
         return err_set(err, "--hold: %s: expected a unified pool, found one for %s", path,
-                       plan_pool_names[pool->kind]);
-    return pool->micro_batches <= MICRO_BATCHES_MAX ||
-           err_set(err, "--hold: %s: expected at most %d micro-batches, found %u", path,
-                   MICRO_BATCHES_MAX, pool->micro_batches);
+                       plan_pool_names[pools[0].kind]);
+    if (plan->pool_count == 2 && (pools[0].kind != POOL_PREFILL || pools[1].kind != POOL_DECODE ||
+                                  plan->transfer_count != 1))
+        return err_set(
+            err, "--hold: %s: expected a prefill pool, then a decode pool, and a transfer", path);
+    for (uint32_t i = 0; i < plan->pool_count; i++)
+        if (pools[i].micro_batches > MICRO_BATCHES_MAX)
+            return err_set(err, "--hold: %s: expected at most %d micro-batches, found %u", path,
+                           MICRO_BATCHES_MAX, pools[i].micro_batches);
+    return true;
 }
 
 // A plan that was saved; what it was made for is not looked at.
@@ -69,7 +76,15 @@ static bool read_spec(const CliArgs *args, const WhatifMachines *machines, Arena
                       SweepSpec *out, Err *err) {
     *out = (SweepSpec){.machines = machines->machines,
                        .machine_count = machines->count,
-                       .objective = objective_of(args, machines->count)};
+                       .objective = objective_of(args, machines->count),
+                       .pools = (PoolsUse)cli_choice(args, "pools")};
+    if (out->pools != POOLS_UNIFIED && out->objective != OBJECTIVE_THROUGHPUT &&
+        out->objective != OBJECTIVE_COST)
+        return err_set(err, "--objective %s: separate pools are ordered by throughput or cost",
+                       objective_names[out->objective]);
+    if (cli_is_given(args, "hold") && cli_is_given(args, "pools") &&
+        strcmp(cli_text(args, "hold"), HOLD_FIRST) != 0)
+        return err_set(err, "--pools: the plan of --hold says it");
     return sweep_axes_parse(cli_text(args, "vary"), arena, &out->axes, err) &&
            sweep_axes_bind(&out->axes, machines->machines, machines->count, err) &&
            read_refine(args, out, err) && read_hold(args, out, err);

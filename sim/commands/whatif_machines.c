@@ -6,28 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/commands/machine_option.h"
 #include "sim/commands/output.h"
-
-// Cuts the list at its separators; each name is the arena's.
-static bool split(const char *option, const char *list, char separator, Arena *arena,
-                  const char **out, uint32_t *out_count, Err *err) {
-    char *rest = arena_string(arena, list);
-    uint32_t count = 0;
-    while (rest != NULL) {
-        char *end = strchr(rest, separator);
-        if (end != NULL) *end = '\0';
-        if (*rest == '\0') return err_set(err, "--%s: an empty name in \"%s\"", option, list);
-        if (count == SWEEP_MACHINES_MAX)
-            return err_set(err, "--%s: more than %d names", option, SWEEP_MACHINES_MAX);
-        out[count++] = rest;
-        rest = end == NULL ? NULL : end + 1;
-    }
-    *out_count = count;
-    return true;
-}
 
 static SweepMachine borrow(const CliArgs *args, const char *name, const Inputs *inputs) {
     return (SweepMachine){.name = name,
+                          .device = cli_text(args, "device"),
                           .degrade = cli_text(args, "degrade"),
                           .catalogue = &inputs->catalogue,
                           .input = inputs_for_ranking(inputs),
@@ -58,7 +42,9 @@ static bool read_prices(const CliArgs *args, WhatifMachines *to, Err *err) {
     const char *text = cli_text(args, "price"), *items[SWEEP_MACHINES_MAX];
     uint32_t count = 0;
     if (text == NULL) return true;
-    if (!split("price", text, ',', &to->arena, items, &count, err)) return false;
+    if (!machine_option_split("price", text, ',', SWEEP_MACHINES_MAX, &to->arena, items, &count,
+                              err))
+        return false;
     for (uint32_t i = 0; i < count; i++) {
         if (strchr(items[i], '=') != NULL) {
             if (!set_named(to, items[i], err)) return false;
@@ -75,7 +61,9 @@ static bool read_prices(const CliArgs *args, WhatifMachines *to, Err *err) {
 static bool load(const CliArgs *args, WhatifMachines *to, Err *err) {
     const char *names[SWEEP_MACHINES_MAX];
     uint32_t count;
-    if (!split("topo", cli_text(args, "topo"), '+', &to->arena, names, &count, err)) return false;
+    if (!machine_option_split("topo", cli_text(args, "topo"), '+', SWEEP_MACHINES_MAX, &to->arena,
+                              names, &count, err))
+        return false;
     to->inputs = mem_alloc(count, sizeof *to->inputs);
     to->machines = arena_alloc(&to->arena, count, sizeof *to->machines);
     for (uint32_t i = 0; i < count; i++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "model/base/table.h"
+#include "sim/commands/degrade.h"
 #include "sim/commands/output.h"
 #include "sim/commands/rank_show.h"
 #include "sim/search/sweep_machine.h"
@@ -50,6 +51,7 @@ static void show_axis(const SweepAxis *axis, Text *out) {
 
 // What is down, on the first machine as it was given.
 static void show_faults(const WhatifMachines *machines, const SweepAxis *axis, Text *out) {
+    bool has_nic = false;
     for (uint32_t i = 0; i < axis->count; i++) {
         Text fault = {0};
         Err none = {0};
@@ -59,7 +61,9 @@ static void show_faults(const WhatifMachines *machines, const SweepAxis *axis, T
         text_addf(out, "           %s: %s\n", axis->values[i].text,
                   is_there ? text_string(&fault) : none.text);
         text_free(&fault);
+        has_nic |= fail == SWEEP_FAIL_NIC && is_there;
     }
+    if (has_nic) degrade_add_libraries(&machines->inputs[0].libraries, 11, out);
 }
 
 static void show_mode(const SweepSpec *spec, const Sweep *sweep, Text *out) {
@@ -74,7 +78,11 @@ static void show_mode(const SweepSpec *spec, const Sweep *sweep, Text *out) {
                   plan_label(&sweep->cells[0].plan, label));
         break;
     }
-    text_addf(out, ", by %s\n", objective_names[spec->objective]);
+    text_addf(out, ", by %s", objective_names[spec->objective]);
+    if (spec->pools == POOLS_SEPARATE) text_add(out, "; prefill and decode in pools of their own");
+    if (spec->pools == POOLS_EITHER)
+        text_add(out, "; prefill and decode in pools of their own where that serves more");
+    text_add_char(out, '\n');
 }
 
 static void show_inputs(const WhatifMachines *machines, const SweepSpec *spec, const Sweep *sweep,
@@ -138,7 +146,7 @@ static void add_figures(const SweepCell *cell, Table *table) {
     table_cell(table, units_format_time(e->ttft_ps, text));
     table_cell(table, units_format_time(e->tpot_ps, text));
     table_cell(table, e->usd_per_mtok > 0 ? output_number(e->usd_per_mtok, number) : "?");
-    table_cell(table, evaluate_part_name(e->bottleneck));
+    table_cell(table, cell->bottleneck);
 }
 
 static void add_cell(const WhatifMachines *machines, const Sweep *sweep, uint32_t at,

@@ -6,6 +6,7 @@
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
 #include "model/machine/device.h"
+#include "sim/commands/rank_pools.h"
 #include "sim/commands/saved.h"
 #include "sim/commands/whatif_show.h"
 
@@ -74,7 +75,7 @@ static void add_figures(Table *table, const SweepCell *cell) {
         double_cell(table, e->usd_per_mtok);
     else
         table_cell(table, "");
-    table_cell(table, evaluate_part_name(e->bottleneck));
+    table_cell(table, cell->bottleneck);
 }
 
 static void add_row(const WhatifMachines *machines, const Sweep *sweep, uint32_t at, Table *table) {
@@ -181,7 +182,10 @@ static void write_cell(JsonWriter *writer, const WhatifMachines *machines, const
         jsonw_u64(writer, "plan_gpus", plan_gpus(&cell->plan));
         jsonw_digest(writer, "plan_digest", plan_digest(&cell->plan));
         jsonw_u64(writer, "sequences_per_rank_and_micro_batch", cell->sequences);
-        saved_write_figures(writer, &cell->evaluation);
+        if (cell->pooled != NULL)
+            rank_pools_show_figures(writer, cell->pooled);
+        else
+            saved_write_figures(writer, &cell->evaluation);
     }
     jsonw_close_object(writer);
 }

@@ -56,9 +56,10 @@ static Time least_collective(Walk *walk, OpId id) {
     // nobody knows how little of a recorded load leaves its rank, nor what faults do to groups
     if (in->load->kind == LOAD_RECORDED && comm->split != SPLIT_EVEN) return 0;
     if (fabric_has_faults(in->fabric) || walk->schedule->groups[comm->group].size <= 1) return 0;
-    const ChooseTime *time =
-        choose_time_of(in->chooser, in->arch, in->pool, in->shape, walk->schedule, id);
-    return time == NULL ? 0 : time->least_ps;
+    ChooseTime time;
+    bool is_known =
+        choose_bound_of(in->chooser, in->arch, in->pool, in->shape, walk->schedule, id, &time);
+    return is_known ? time.least_ps : 0;
 }
 
 static void find_times(Walk *walk) {
@@ -213,13 +214,14 @@ static void add_op(const Walk *walk, OpId id, Time times, TimeShare *share) {
             times * (price->time_ps - price->fixed_ps);
         return;
     }
-    const ChooseTime *time =
-        choose_time_of(in->chooser, in->arch, in->pool, in->shape, schedule, id);
-    if (time == NULL || time->time_ps <= 0) return;
-    double scale = (double)times * (double)walk->least[id] / (double)time->time_ps;
+    ChooseTime time;
+    if (!choose_bound_of(in->chooser, in->arch, in->pool, in->shape, schedule, id, &time) ||
+        time.time_ps <= 0)
+        return;
+    double scale = (double)times * (double)walk->least[id] / (double)time.time_ps;
     for (uint32_t p = 0; p < CALIB_COUNT; p++)
-        share->param_ps[p] += num_round(scale * (double)time->share.param_ps[p]);
-    share->latency_ps += num_round(scale * (double)time->share.latency_ps);
+        share->param_ps[p] += num_round(scale * (double)time.share.param_ps[p]);
+    share->latency_ps += num_round(scale * (double)time.share.latency_ps);
 }
 
 // What the chains of a role consist of.

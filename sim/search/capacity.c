@@ -81,6 +81,7 @@ void capacity_find(const CapacitySpec *spec, Arena *arena, CapacityPlan *out) {
     SweepSpec sweep = {
         .machines = spec->machine,
         .machine_count = 1,
+        .pools = spec->pools,
         .axes = {.axes = {{.kind = SWEEP_CONCURRENCY, .machine = SWEEP_NONE}}, .count = 1}};
     *out = (CapacityPlan){.reason = ""};
     Search search = {.spec = spec, .cells = sweep_cells_open(&sweep, arena), .best = out};

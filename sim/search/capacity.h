@@ -31,6 +31,7 @@ typedef struct CapacityPlan {
 
 typedef struct CapacitySpec {
     const SweepMachine *machine;
+    PoolsUse pools;
     bool is_fixed;                 // at the concurrency of the workload alone
     uint32_t utilisation_permille; // part of the day's tokens that a full machine could serve
 } CapacitySpec;

@@ -16,21 +16,27 @@
 #include "model/base/num.h"
 #include "model/base/wide.h"
 #include "model/plan/lower.h"
+#include "model/plan/pool_place.h"
 #include "sim/fold_memory.h"
 #include "sim/keymap.h"
 #include "sim/net.h"
+#include "sim/search/choose_cut.h"
 
 #define IMPOSSIBLE (-1)
+#define PAIRS_MAX  24576 // of ranks that exchange something, of a collective that is not folded
 
 struct Chooser {
     Fabric fabric; // a view
     const PriceModel *model;
     ChooseEffort effort;
     FoldMemory *routes;
-    Arena arena; // reasons
+    Arena arena; // times, reasons
     Choice *choices;
     uint32_t count, capacity;
     KeyMap by_case;
+    ChooseExit exit; // of the machine
+    Pool placed;     // whose ranks are at `places`
+    uint32_t *places;
 };
 
 Chooser *choose_open(const Fabric *fabric, const PriceModel *model, ChooseEffort effort) {
@@ -39,6 +45,7 @@ Chooser *choose_open(const Fabric *fabric, const PriceModel *model, ChooseEffort
                          .model = model,
                          .effort = effort};
     chooser->routes = fold_memory_open(&chooser->fabric);
+    choose_cut_exit(&chooser->fabric, model->calib, &chooser->exit);
     return chooser;
 }
 
@@ -47,6 +54,7 @@ void choose_close(Chooser *chooser) {
     fold_memory_close(chooser->routes);
     arena_free(&chooser->arena);
     mem_free(chooser->choices);
+    mem_free(chooser->places);
     keymap_free(&chooser->by_case);
     mem_free(chooser);
 }
@@ -64,6 +72,29 @@ uint32_t choose_inner(const Fabric *fabric, const GroupFamily *family, uint32_t 
     bool is_aligned = (first_gpu + family->first) % (inner * stride) == 0 &&
                       family->period % (inner * stride) == 0;
     return is_aligned ? inner : 1;
+}
+
+// The same of ranks in any order: runs of as many that all share a domain.
+static uint32_t inner_of_places(const Fabric *fabric, const ChooseCase *given) {
+    const GroupFamily *family = &given->family;
+    uint32_t block = block_size(fabric), inner = family->size;
+    for (uint32_t g = 0; block > 0 && g < family->count; g++) {
+        uint32_t run = 1, last = UINT32_MAX;
+        for (uint32_t j = 0; j <= family->size; j++, run++) {
+            uint32_t at = UINT32_MAX;
+            if (j < family->size) at = given->places[schedule_group_member(family, g, j)] / block;
+            if (at == last) continue;
+            if (j > 0) inner = (uint32_t)wide_gcd(inner, run);
+            run = 0;
+            last = at;
+        }
+    }
+    return block > 0 ? inner : 1;
+}
+
+uint32_t choose_inner_of(const Fabric *fabric, const ChooseCase *given) {
+    if (given->places != NULL) return inner_of_places(fabric, given);
+    return choose_inner(fabric, &given->family, given->first_gpu);
 }
 
 // The ranks of a family, of whole periods.
@@ -138,15 +169,16 @@ static Time least_time(const Chooser *chooser, const Timeline *timeline, const C
     return ps < (double)way->time_ps ? num_round(ps) : way->time_ps;
 }
 
-static void simulate(Chooser *chooser, const ChooseCase *given, ChooseTime *way) {
+static void simulate(Chooser *chooser, const ChooseCase *given, SimForm form, ChooseTime *way) {
     Schedule schedule = {0};
     Timeline timeline = {0};
     Err err = {0};
     StepShape shape = step_shape_decode(1, 1);
     Load load = load_uniform();
-    SimOptions options = {.form = chooser->effort == CHOOSE_ALL ? SIM_AUTO : SIM_FOLDED,
+    SimOptions options = {.form = form,
                           .routes = chooser->routes,
-                          .first_gpu = given->first_gpu};
+                          .first_gpu = given->first_gpu,
+                          .places = given->places};
     build(given, way, &schedule);
     if (sim_run(&chooser->fabric, chooser->model, &schedule, &shape, &load, &options, &timeline,
                 &err)) {
@@ -179,7 +211,7 @@ static bool is_candidate(const Chooser *chooser, const ChooseCase *given, Algori
 // no use to it.
 static bool find_nodes(const Chooser *chooser, const ChooseCase *given, ChooseTime *way) {
     if (way->algorithm != ALGORITHM_HIERARCHICAL) return true;
-    way->inner = choose_inner(&chooser->fabric, &given->family, given->first_gpu);
+    way->inner = choose_inner_of(&chooser->fabric, given);
     if (way->inner == given->family.size) way->reason = "the group lies in one node";
     if (way->inner <= 1) way->reason = "no ranks of the group share a node evenly";
     if (way->reason != NULL) return false;
@@ -194,22 +226,22 @@ static bool is_before(const ChooseTime *a, const ChooseTime *b) {
     return a->time_ps >= 0 && (b->time_ps < 0 || a->time_ps < b->time_ps);
 }
 
-static void insert(Choice *choice, const ChooseTime *way) {
-    uint32_t at = choice->count++;
-    for (; at > 0 && is_before(way, &choice->times[at - 1]); at--)
-        choice->times[at] = choice->times[at - 1];
-    choice->times[at] = *way;
+static void insert(ChooseTime *times, uint32_t count, const ChooseTime *way) {
+    uint32_t at = count;
+    for (; at > 0 && is_before(way, &times[at - 1]); at--) times[at] = times[at - 1];
+    times[at] = *way;
 }
 
-static Choice simulate_all(Chooser *chooser, const ChooseCase *given) {
-    Choice choice = {0};
+static Choice simulate_all(Chooser *chooser, const ChooseCase *given, SimForm form) {
+    ChooseTime times[ALGORITHM_COUNT];
+    uint32_t count = 0;
     for (uint32_t i = 0; i < ALGORITHM_COUNT; i++) {
         ChooseTime way = {.algorithm = (Algorithm)i, .time_ps = IMPOSSIBLE};
         if (!is_candidate(chooser, given, way.algorithm)) continue;
-        if (find_nodes(chooser, given, &way)) simulate(chooser, given, &way);
-        insert(&choice, &way);
+        if (find_nodes(chooser, given, &way)) simulate(chooser, given, form, &way);
+        insert(times, count++, &way);
     }
-    return choice;
+    return (Choice){arena_copy(&chooser->arena, times, count, sizeof *times), count};
 }
 
 static Digest case_key(const ChooseCase *given) {
@@ -220,7 +252,11 @@ static Digest case_key(const ChooseCase *given) {
     key = hash_u64(key, (uint64_t)family->count << 32 | family->period);
     key = hash_u64(key, (uint64_t)family->per_period << 32 | given->spread.experts);
     key = hash_u64(key, (uint64_t)given->spread.top_k << 32 | given->spread.groups);
-    return hash_u64(key, given->spread.top_groups);
+    key = hash_u64(key, given->spread.top_groups);
+    for (uint32_t g = 0; given->places != NULL && g < family->count; g++)
+        for (uint32_t j = 0; j < family->size; j++)
+            key = hash_u64(key, given->places[schedule_group_member(family, g, j)]);
+    return key;
 }
 
 // With its ranks counted from 0, because each rank of a schedule has a role, and at the first of
@@ -228,23 +264,69 @@ static Digest case_key(const ChooseCase *given) {
 static ChooseCase moved_to_front(const Chooser *chooser, const ChooseCase *given) {
     ChooseCase moved = *given;
     uint32_t block = block_size(&chooser->fabric);
-    moved.first_gpu += given->family.first;
     moved.family.first = 0;
+    if (given->places != NULL) {
+        moved.places += given->family.first;
+        return moved;
+    }
+    moved.first_gpu += given->family.first;
     if (block > 0 && chooser->effort == CHOOSE_REGULAR) moved.first_gpu %= block;
     return moved;
 }
 
-const Choice *choose_times(Chooser *chooser, const ChooseCase *given) {
+static const Choice *times_in_form(Chooser *chooser, const ChooseCase *given, SimForm form) {
     ChooseCase moved = moved_to_front(chooser, given);
-    Digest key = case_key(&moved);
+    Digest key = hash_u64(case_key(&moved), form);
     uint32_t found = keymap_find(&chooser->by_case, key);
     if (found != KEYMAP_NONE) return &chooser->choices[found];
-    Choice choice = simulate_all(chooser, &moved);
+    Choice choice = simulate_all(chooser, &moved, form);
     chooser->choices = mem_grow(chooser->choices, &chooser->capacity, chooser->count + 1,
                                 sizeof *chooser->choices);
     keymap_add(&chooser->by_case, key, chooser->count);
     chooser->choices[chooser->count] = choice;
     return &chooser->choices[chooser->count++];
+}
+
+static bool is_refused(const Choice *choice) {
+    return choice->count > 0 && choice->times[0].time_ps < 0;
+}
+
+// Ranks that are no regular part of the machine as a whole may have groups that all lie inside
+// domains. Those share nothing across domains, and the first one is the fullest.
+static bool take_first_domain(const Chooser *chooser, const ChooseCase *given, ChooseCase *out) {
+    const GroupFamily *family = &given->family;
+    uint32_t domain = block_size(&chooser->fabric), inside = 0;
+    if (domain == 0 || (family->stride > 1 && family->period == 0)) return false;
+    for (uint32_t g = 0; g < family->count; g++) {
+        uint32_t first = given->first_gpu + schedule_group_member(family, g, 0);
+        uint32_t last = given->first_gpu + schedule_group_member(family, g, family->size - 1);
+        if (first / domain != last / domain) return false;
+        if (first / domain == (given->first_gpu + family->first) / domain) inside = g + 1;
+    }
+    *out = *given;
+    if (family->stride <= 1 && (family->period == 0 || inside < family->per_period)) {
+        out->family.period = out->family.per_period = 0;
+    } else {
+        inside -= inside % family->per_period;
+    }
+    out->family.count = inside;
+    return inside > 0 && inside < family->count;
+}
+
+const Choice *choose_times(Chooser *chooser, const ChooseCase *given) {
+    if (chooser->effort == CHOOSE_ALL && given->places == NULL)
+        return times_in_form(chooser, given, SIM_AUTO);
+    const Choice *choice = times_in_form(chooser, given, SIM_FOLDED);
+    ChooseCase inside;
+    if (is_refused(choice) && given->places == NULL && take_first_domain(chooser, given, &inside))
+        choice = times_in_form(chooser, &inside, SIM_FOLDED);
+    return choice;
+}
+
+// Groups that lie unevenly on the machine cannot be folded at all.
+static bool is_uneven(const ChooseCase *given, const Choice *choice) {
+    uint64_t ranks = wide_mul_saturate(given->family.size, given->family.count);
+    return is_refused(choice) && wide_mul_saturate(ranks, given->family.size) <= PAIRS_MAX;
 }
 
 // ---- A schedule
@@ -294,20 +376,36 @@ static void log_choice(ChooseLog *log, const Op *op, const ChooseCase *given,
     log->rows[log->count++] = row;
 }
 
-static ChooseCase case_of(const Arch *arch, const Pool *pool, const StepShape *shape,
-                          const Schedule *schedule, const Op *op) {
+// Of ranks in another order than GPUs. TP groups lie together in every order.
+static const uint32_t *places_of(Chooser *chooser, const Pool *pool, const GroupFamily *family) {
+    Err ignored = {0}; // it comes again when the plan is evaluated
+    if (pool->placement == PLACEMENT_LINEAR ||
+        (family->size * family->stride <= pool->tp && family->stride > 0))
+        return NULL;
+    if (chooser->places != NULL && memcmp(&chooser->placed, pool, sizeof *pool) == 0)
+        return chooser->places;
+    mem_free(chooser->places);
+    chooser->places = NULL;
+    chooser->placed = *pool;
+    return pool_place_ranks(&chooser->fabric, pool, &chooser->places, &ignored) ? chooser->places
+                                                                                : NULL;
+}
+
+static ChooseCase case_of(Chooser *chooser, const Arch *arch, const Pool *pool,
+                          const StepShape *shape, const Schedule *schedule, const Op *op) {
     return (ChooseCase){.kind = op->comm.collective,
                         .split = op->comm.split,
                         .bytes = extent_value(&op->comm.bytes, shape),
                         .family = schedule->groups[op->comm.group],
                         .first_gpu = pool->first_gpu,
+                        .places = places_of(chooser, pool, &schedule->groups[op->comm.group]),
                         .spread = spread_of(arch, pool, &op->comm)};
 }
 
 const ChooseTime *choose_time_of(Chooser *chooser, const Arch *arch, const Pool *pool,
                                  const StepShape *shape, const Schedule *schedule, OpId op) {
     const Comm *comm = &schedule->ops[op].comm;
-    ChooseCase given = case_of(arch, pool, shape, schedule, &schedule->ops[op]);
+    ChooseCase given = case_of(chooser, arch, pool, shape, schedule, &schedule->ops[op]);
     const Choice *choice = choose_times(chooser, &given);
     for (uint32_t i = 0; i < choice->count; i++) {
         const ChooseTime *way = &choice->times[i];
@@ -317,17 +415,33 @@ const ChooseTime *choose_time_of(Chooser *chooser, const Arch *arch, const Pool 
     return NULL;
 }
 
-uint32_t choose_ops(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
-                    Schedule *schedule, ChooseLog *log) {
+bool choose_bound_of(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
+                     const Schedule *schedule, OpId op, ChooseTime *out) {
+    const ChooseTime *known = choose_time_of(chooser, arch, pool, shape, schedule, op);
+    ChooseCase given = case_of(chooser, arch, pool, shape, schedule, &schedule->ops[op]);
+    if (known != NULL) *out = *known;
+    return known != NULL ||
+           choose_cut_least(&chooser->exit, &chooser->fabric, &given,
+                            pool->pp == 1 ? CHOOSE_WORST_GROUP : CHOOSE_BEST_GROUP, out);
+}
+
+// What a look does not simulate.
+typedef enum Look { LOOK_FOLDED, LOOK_ANY } Look;
+
+static uint32_t replace_auto(Chooser *chooser, const Arch *arch, const Pool *pool,
+                             const StepShape *shape, Look look, Schedule *schedule,
+                             ChooseLog *log) {
     uint32_t chosen = 0;
     for (OpId id = 0; id < schedule->op_count; id++) {
         Op *op = &schedule->ops[id];
         if (op->kind != OP_COLLECTIVE || op->comm.algorithm != ALGORITHM_AUTO) continue;
-        ChooseCase given = case_of(arch, pool, shape, schedule, op);
+        ChooseCase given = case_of(chooser, arch, pool, shape, schedule, op);
         op->comm.algorithm = ALGORITHM_DIRECT;
         chosen++;
         if (given.family.size <= 1) continue;
         const Choice *choice = choose_times(chooser, &given);
+        if (look == LOOK_ANY && is_uneven(&given, choice))
+            choice = times_in_form(chooser, &given, SIM_AUTO);
         if (choice->count == 0 || choice->times[0].time_ps < 0) continue;
         op->comm.algorithm = choice->times[0].algorithm;
         op->comm.inner = choice->times[0].inner;
@@ -337,7 +451,13 @@ uint32_t choose_ops(Chooser *chooser, const Arch *arch, const Pool *pool, const 
     return chosen;
 }
 
+uint32_t choose_ops(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
+                    Schedule *schedule, ChooseLog *log) {
+    return replace_auto(chooser, arch, pool, shape, LOOK_FOLDED, schedule, log);
+}
+
 void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                      Schedule *schedule, ChooseLog *log) {
-    if (choose_ops(chooser, arch, pool, shape, schedule, log) > 0) schedule_finish(schedule);
+    if (replace_auto(chooser, arch, pool, shape, LOOK_ANY, schedule, log) > 0)
+        schedule_finish(schedule);
 }

@@ -20,7 +20,8 @@ typedef struct ChooseCase {
     uint64_t bytes; // as Comm.bytes
     GroupFamily family;
     uint32_t first_gpu;
-    NodeSpread spread; // of routed tokens, without the nodes; experts == 0: not known
+    const uint32_t *places; // of the ranks on live GPUs, as of SimOptions; NULL: from first_gpu on
+    NodeSpread spread;      // of routed tokens, without the nodes; experts == 0: not known
 } ChooseCase;
 
 // One way to do it. time_ps is below 0 when it cannot be done there; then `reason` says why.
@@ -36,7 +37,7 @@ typedef struct ChooseTime {
 
 // Fastest first, of equal ones the first in order of the algorithms; the impossible ones last.
 typedef struct Choice {
-    ChooseTime times[ALGORITHM_COUNT];
+    const ChooseTime *times; // in the chooser's memory
     uint32_t count;
 } Choice;
 
@@ -57,6 +58,8 @@ const Choice *choose_times(Chooser *chooser, const ChooseCase *given);
 // Consecutive ranks of a group that share a scale-up domain (else a node), as many as divide the
 // group: Comm.inner. 1 or less: none do.
 uint32_t choose_inner(const Fabric *fabric, const GroupFamily *family, uint32_t first_gpu);
+
+uint32_t choose_inner_of(const Fabric *fabric, const ChooseCase *given); // in any order
 
 // What was chosen for an operation.
 typedef struct ChooseRow {
@@ -80,11 +83,19 @@ void choose_log_free(ChooseLog *log);
 const ChooseTime *choose_time_of(Chooser *chooser, const Arch *arch, const Pool *pool,
                                  const StepShape *shape, const Schedule *schedule, OpId op);
 
+// The same, or for an all-to-all whose groups lie too unevenly for it what has to leave the domains
+// of its ranks, whatever the algorithm: then of several stages the group counts that takes least,
+// else the one that takes longest. False when there is no such bound either.
+bool choose_bound_of(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
+                     const Schedule *schedule, OpId op, ChooseTime *out);
+
 // Replaces AUTO in all operations of a pool's schedule, for the sizes of `shape`, and finishes it
-// again. What cannot be simulated alone becomes DIRECT. Adds to `log` unless it is NULL.
+// again. Groups that lie unevenly are simulated by classes of ranks when they are small enough for
+// it; what cannot be simulated alone becomes DIRECT. Adds to `log` unless it is NULL.
 void choose_schedule(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                      Schedule *schedule, ChooseLog *log);
-// The same without finishing it: for a look that needs no digest. Returns how many were replaced.
+// The same for a look that needs no digest: without finishing it, and without simulating groups
+// that lie unevenly. Returns how many were replaced.
 uint32_t choose_ops(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                     Schedule *schedule, ChooseLog *log);
 

@@ -26,6 +26,7 @@
 #include "model/plan/load_classes.h"
 #include "model/plan/lower.h"
 #include "model/plan/placed.h"
+#include "model/plan/pool_place.h"
 #include "model/plan/schedule_unroll.h"
 #include "sim/search/bound.h"
 #include "sim/search/evaluate_memory.h"
@@ -52,6 +53,7 @@ typedef struct Run {
     const EvaluateInput *input;
     const Pool *pool;
     EvaluateMemory *memory;
+    uint32_t *places;       // of its ranks; NULL: in order
     bool bounds_only;       // steps are bounded (bound.h) instead of simulated
     EvaluatedPhase phase;   // at hand
     Evaluation *evaluation; // figures of that phase
@@ -182,6 +184,7 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
     SimOptions options = {.form = input->form,
                           .routes = run->memory->routes,
                           .first_gpu = run->pool->first_gpu,
+                          .places = run->places,
                           .keep_spans = keep != NULL && input->keep_spans,
                           .flow_eps_ppb = input->flow_eps_ppb};
     Timeline timeline = {0};
@@ -218,6 +221,7 @@ uint32_t evaluate_nodes(const Fabric *fabric, const Pool *pool) {
                           .period = pool_stage_ranks(pool),
                           .per_period = pool->moe_tp};
     uint32_t inner = choose_inner(fabric, &family, pool->first_gpu);
+    if (pool->placement != PLACEMENT_LINEAR) return 1;
     return inner > 1 ? pool->ep / inner : 1;
 }
 
@@ -228,7 +232,8 @@ static bool open_load(const EvaluateInput *input, const Pool *pool, Evaluation *
     PlacedSpec spec = {.load = input->load,
                        .expected = input->expected,
                        .nodes = evaluate_nodes(input->fabric, pool)};
-    if (!placed_load(pool, input->arch, &spec, &placed, err)) return false;
+    if (!evaluate_memory_placed(input->memory, pool, input->arch, &spec, &placed, err))
+        return false;
     evaluation->balance_in_order = placed.balance_in_order;
     evaluation->balance = placed.balance;
     *out = placed.load;
@@ -287,13 +292,17 @@ static void add_step(PromptTime *sum, const StepTime *step) {
     add_line(sum, step, step, 1);
 }
 
+static StepShape prompt_shape(const Run *run, StepShape shape) {
+    return step_shape_cp(&shape, run->pool->cp);
+}
+
 // Full chunks number 0 .. count - 1 of a prompt.
 static bool run_full_chunks(Run *run, uint64_t chunk, uint64_t count, PromptTime *sum, Err *err) {
     uint64_t samples = count < SAMPLES ? count : SAMPLES, before = 0;
     StepTime step, last = {0};
     for (uint64_t i = 0; i < samples; i++) {
         uint64_t index = samples == 1 ? 0 : wide_mul_div(i, count - 1, samples - 1);
-        StepShape shape = step_shape_prefill(chunk, index * chunk);
+        StepShape shape = prompt_shape(run, step_shape_prefill(chunk, index * chunk));
         bool is_last = i == samples - 1;
         EvaluatePhase *keep =
             is_last && run->input->keep_phases ? &run->evaluation->prefill_phase : NULL;
@@ -314,7 +323,7 @@ static bool run_prompt(Run *run, PromptTime *sum, Err *err) {
     if (!run_full_chunks(run, chunk, full, sum, err)) return false;
     if (rest == 0) return true;
     StepTime step;
-    StepShape shape = step_shape_prefill(rest, full * chunk);
+    StepShape shape = prompt_shape(run, step_shape_prefill(rest, full * chunk));
     if (!simulate_step(run, &shape, NULL, &step, err)) return false;
     add_step(sum, &step);
     return true;
@@ -322,7 +331,7 @@ static bool run_prompt(Run *run, PromptTime *sum, Err *err) {
 
 // `prompts` whole prompts in one step.
 static bool run_packed(Run *run, uint64_t prompts, StepTime *step, Err *err) {
-    StepShape shape = step_shape_prompts(prompts, run->input->scenario->isl);
+    StepShape shape = prompt_shape(run, step_shape_prompts(prompts, run->input->scenario->isl));
     return simulate_step(run, &shape, NULL, step, err);
 }
 
@@ -507,12 +516,14 @@ static bool run_phases(const EvaluateInput *input, const Plan *plan, uint64_t se
                .pool = pool,
                .memory = own != NULL ? own : input->memory,
                .bounds_only = depth == EVALUATE_BOUND};
-    bool done = open_load(input, pool, &evaluation, &run.load, err) &&
+    bool done = pool_place_order(input->fabric, pool, &run.places, err) &&
+                open_load(input, pool, &evaluation, &run.load, err) &&
                 (which == PHASES_DECODE ||
                  evaluate_phase(&run, plan, PHASE_PREFILL, sequences, &evaluation, err)) &&
                 (which == PHASES_PREFILL ||
                  evaluate_phase(&run, plan, PHASE_DECODE, sequences, &evaluation, err));
     load_free(&run.load);
+    mem_free(run.places);
     evaluate_memory_close(own);
     if (done)
         *out = evaluation;

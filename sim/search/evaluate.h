@@ -106,7 +106,7 @@ void evaluate_free(Evaluation *evaluation);
 // asks for that. Freed by load_free.
 bool evaluate_load(const EvaluateInput *input, const Pool *pool, Load *out, Err *err);
 
-// Scale-up domains (else nodes) that an EP group lies on, 1 when it lies unevenly.
+// Scale-up domains (else nodes) that an EP group lies on, 1 when it lies unevenly or out of order.
 uint32_t evaluate_nodes(const Fabric *fabric, const Pool *pool);
 
 // Factors of one draw of all constants, the same for every plan; waiting and latency keep 1.

@@ -21,6 +21,9 @@ void evaluate_memory_close(EvaluateMemory *memory) {
     fold_memory_close(memory->routes);
     mem_free(memory->phases);
     keymap_free(&memory->by_key);
+    for (uint32_t i = 0; i < memory->placed_count; i++) load_free(&memory->placed[i].load);
+    mem_free(memory->placed);
+    keymap_free(&memory->placed_by_key);
     mem_free(memory);
 }
 
@@ -60,4 +63,41 @@ void evaluate_memory_keep(EvaluateMemory *memory, Phase phase, Digest key, Evalu
         memory->phases[memory->phase_count++] = *evaluated;
         break;
     }
+}
+
+// ---- Placed loads
+
+static Digest placed_key(const Pool *pool, const PlacedSpec *spec) {
+    Digest key = hash_u64(hash_string(HASH_START, "placed"), pool->ep);
+    key = hash_u64(hash_u64(key, pool->redundant_experts), spec->nodes);
+    if (spec->load != NULL) key = hash_u64(key, spec->load->digest);
+    if (spec->expected != NULL) key = hash_u64(key, spec->expected->digest);
+    return key;
+}
+
+// Borrowed: the arena stays with the memory.
+static Placed lend(const Placed *placed) {
+    Placed lent = *placed;
+    lent.load.arena = (Arena){0};
+    return lent;
+}
+
+bool evaluate_memory_placed(EvaluateMemory *memory, const Pool *pool, const Arch *arch,
+                            const PlacedSpec *spec, Placed *out, Err *err) {
+    bool is_shared = memory != NULL && pool->expert_placement == EXPERT_PLACEMENT_EPLB;
+    if (!is_shared) return placed_load(pool, arch, spec, out, err);
+    Digest key = placed_key(pool, spec);
+    uint32_t found = keymap_find(&memory->placed_by_key, key);
+    if (found != KEYMAP_NONE) {
+        *out = lend(&memory->placed[found]);
+        return true;
+    }
+    if (!placed_load(pool, arch, spec, out, err)) return false;
+    if (memory->placed_count == EVALUATE_PLACED_MAX) return true;
+    memory->placed = mem_grow(memory->placed, &memory->placed_capacity, memory->placed_count + 1,
+                              sizeof *memory->placed);
+    keymap_add(&memory->placed_by_key, key, memory->placed_count);
+    memory->placed[memory->placed_count++] = *out;
+    *out = lend(out);
+    return true;
 }

@@ -4,6 +4,7 @@
 #define SIM_SEARCH_EVALUATE_MEMORY_H
 
 #include "model/plan/lower.h"
+#include "model/plan/placed.h"
 #include "sim/fold_memory.h"
 #include "sim/keymap.h"
 #include "sim/search/evaluate.h"
@@ -23,6 +24,7 @@ typedef struct EvaluatedPhase {
 typedef enum EvaluateDepth { EVALUATE_SIMULATED, EVALUATE_BOUND } EvaluateDepth;
 
 #define EVALUATE_PHASES_MAX 4096 // that are remembered
+#define EVALUATE_PLACED_MAX 256
 
 // Lives as long as the machine and the model of the input that it was opened for, and serves inputs
 // that differ from it in their scenario alone.
@@ -38,6 +40,9 @@ struct EvaluateMemory {
     EvaluatedPhase *phases; // simulated, in the order of plans that looked best; heap
     uint32_t phase_count, phase_capacity;
     KeyMap by_key;
+    Placed *placed; // loads of experts that EPLB placed; heap
+    uint32_t placed_count, placed_capacity;
+    KeyMap placed_by_key;
 };
 
 // What a phase depends on: the plan, the lengths of the scenario, and the sequences.
@@ -47,5 +52,10 @@ Digest evaluate_memory_key(const EvaluateInput *input, const Plan *plan, Phase p
 const EvaluatedPhase *evaluate_memory_find(const EvaluateMemory *memory, Phase phase, Digest key);
 void evaluate_memory_keep(EvaluateMemory *memory, Phase phase, Digest key, EvaluateDepth depth,
                           const EvaluatedPhase *evaluated);
+
+// placed_load, remembered by what places experts. The load is the memory's, or as placed_load says
+// when memory is NULL.
+bool evaluate_memory_placed(EvaluateMemory *memory, const Pool *pool, const Arch *arch,
+                            const PlacedSpec *spec, Placed *out, Err *err);
 
 #endif

@@ -14,10 +14,13 @@
 #include "model/base/num.h"
 #include "model/base/progress.h"
 #include "model/base/wide.h"
+#include "model/cost/gpus.h"
+#include "model/report/front.h"
 #include "sim/search/pools_internal.h"
 #include "sim/search/rank.h"
 
 #define REFINED_MAX  24 // pairs that are simulated at most
+#define FRONT_MAX    24 // and of the front
 #define TRIES        4  // batches that are simulated of one pair
 #define BATCH_GROWTH 32 // a step longer by so small a part is made up for by as many sequences
 #define RATIOS_MAX   16 // prefill instances of the best pair that are shown at most
@@ -33,6 +36,15 @@ char *pools_ratio_label(const Plan *plan, char *buffer) {
     snprintf(buffer, PLAN_TEXT_MAX, "%" PRIu32 "P%" PRIu32 "D", plan->pools[0].replicas,
              plan->pools[1].replicas);
     return buffer;
+}
+
+void pools_figures(const PoolsRow *row, Evaluation *out) {
+    *out = (Evaluation){.ttft_ps = row->ttft_ps,
+                        .tpot_ps = row->tpot_ps,
+                        .output_tok_s = row->output_tok_s,
+                        .tok_s_per_gpu = row->tok_s_per_gpu,
+                        .tok_s_per_user = row->tok_s_per_user,
+                        .usd_per_mtok = row->usd_per_mtok};
 }
 
 // ---- What can have no separate pools
@@ -130,6 +142,45 @@ static void pair_all(PoolsSearch *search, Pairs *pairs) {
         }
     if (pairs->count > 0) qsort(pairs->items, pairs->count, sizeof *pairs->items, compare_pairs);
     search->ranking->pairs = pairs->count;
+}
+
+// ---- The front by arithmetic
+
+static void collect(void *context, const PoolsSearch *search, const PoolsPair *pair) {
+    Pairs *pairs = context;
+    (void)search;
+    pairs->items = mem_grow(pairs->items, &pairs->capacity, pairs->count + 1, sizeof *pairs->items);
+    pairs->items[pairs->count++] = *pair;
+}
+
+// Keeps the ratios that no other one beats in both figures, from the slowest user on, and of many
+// those that lie evenly among them.
+static void keep_front(Pairs *pairs) {
+    double *users = mem_alloc(pairs->count, sizeof *users);
+    double *values = mem_alloc(pairs->count, sizeof *values);
+    uint32_t *front = mem_alloc(pairs->count, sizeof *front);
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        users[i] = pairs->items[i].user_s;
+        values[i] = pairs->items[i].value;
+    }
+    uint32_t count = front_find(users, values, pairs->count, front);
+    uint32_t kept = count < FRONT_MAX ? count : FRONT_MAX;
+    PoolsPair *items = mem_alloc(kept, sizeof *items);
+    for (uint32_t i = 0; i < kept; i++)
+        items[i] = pairs->items[front[kept > 1 ? i * (count - 1) / (kept - 1) : 0]];
+    mem_free(users);
+    mem_free(values);
+    mem_free(front);
+    mem_free(pairs->items);
+    *pairs = (Pairs){items, kept, kept};
+}
+
+static void pair_front(PoolsSearch *search, Pairs *pairs) {
+    Pairs all = {0};
+    for (uint32_t i = 0; i < pairs->count; i++)
+        pools_solve_each(search, &pairs->items[i], (PoolsVisitor){collect, &all});
+    if (all.count > 0) keep_front(&all);
+    *pairs = all;
 }
 
 static uint32_t smallest(const PoolsShapes *shapes) {
@@ -288,29 +339,66 @@ static bool keeps_engine(PoolsSearch *search, const PoolsPair *pair) {
     return reason == NULL;
 }
 
+// True when the pair becomes a row; else the ledger says why not.
+static bool try_pair(PoolsSearch *search, const PoolsPair *pair, PoolsRow *out) {
+    PoolsRanking *ranking = search->ranking;
+    Err reason = {0};
+    if (!keeps_engine(search, pair)) return false;
+    ranking->refined++;
+    if (!refine(search, *pair, out, &reason)) {
+        PoolsPlace none = {0, 0};
+        Plan plan = plan_of(search, pair, &none);
+        space_reject(&ranking->space, LEDGER_NO_DATA, "pools cannot be simulated", 0, &plan,
+                     reason.text);
+        return false;
+    }
+    return keeps_memory(search, out) && keeps_limits(search, out);
+}
+
+static void add_row(PoolsRow **rows, uint32_t *count, uint32_t *capacity, const PoolsRow *row) {
+    *rows = mem_grow(*rows, capacity, *count + 1, sizeof **rows);
+    (*rows)[(*count)++] = *row;
+}
+
+// A zeroed Progress draws nothing.
+static void start_progress(const PoolsSearch *search, const char *what, uint32_t total,
+                           Progress *out) {
+    *out = (Progress){0};
+    if (!search->spec->is_quiet) progress_start(out, what, total);
+}
+
+static bool has_row(const PoolsRanking *ranking, const PoolsRow *row) {
+    for (uint32_t i = 0; i < ranking->row_count; i++)
+        if (plan_digest(&ranking->rows[i].plan) == plan_digest(&row->plan)) return true;
+    return false;
+}
+
+static void refine_front(PoolsSearch *search, const Pairs *pairs) {
+    PoolsRanking *ranking = search->ranking;
+    Progress progress;
+    start_progress(search, "simulating pools of the front", pairs->count, &progress);
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        PoolsRow row;
+        PoolsPlace places[POOLS_PLACES_MAX];
+        if (pools_place_list(search, &pairs->items[i], places) > 0 &&
+            try_pair(search, &pairs->items[i], &row) && !has_row(ranking, &row))
+            add_row(&ranking->others, &ranking->other_count, &ranking->other_capacity, &row);
+        progress_step(&progress, i + 1);
+    }
+    progress_end(&progress);
+}
+
 static void refine_leaders(PoolsSearch *search, const Pairs *pairs) {
     PoolsRanking *ranking = search->ranking;
     Progress progress;
-    progress_start(&progress, "simulating pools",
-                   pairs->count < REFINED_MAX ? pairs->count : REFINED_MAX);
+    start_progress(search, "simulating pools",
+                   pairs->count < REFINED_MAX ? pairs->count : REFINED_MAX, &progress);
     for (uint32_t i = 0; i < pairs->count && ranking->refined < REFINED_MAX; i++) {
         PoolsRow row;
-        Err reason = {0};
         if (count_above(search, &pairs->items[i]) >= search->spec->most) break;
-        if (!keeps_engine(search, &pairs->items[i])) continue;
-        ranking->refined++;
+        if (try_pair(search, &pairs->items[i], &row))
+            add_row(&ranking->rows, &ranking->row_count, &ranking->row_capacity, &row);
         progress_step(&progress, ranking->refined);
-        if (!refine(search, pairs->items[i], &row, &reason)) {
-            PoolsPlace none = {0, 0};
-            Plan plan = plan_of(search, &pairs->items[i], &none);
-            space_reject(&ranking->space, LEDGER_NO_DATA, "pools cannot be simulated", 0, &plan,
-                         reason.text);
-            continue;
-        }
-        if (!keeps_memory(search, &row) || !keeps_limits(search, &row)) continue;
-        ranking->rows = mem_grow(ranking->rows, &ranking->row_capacity, ranking->row_count + 1,
-                                 sizeof *ranking->rows);
-        ranking->rows[ranking->row_count++] = row;
     }
     progress_end(&progress);
     if (ranking->row_count > 0)
@@ -365,7 +453,8 @@ static void find_ratios(PoolsSearch *search) {
 
 static bool search_pools(PoolsSearch *search, Err *err) {
     Pairs pairs = {0};
-    if (!pools_run_device(search->input.fabric, &search->device, err) ||
+    const Fabric *fabric = search->input.fabric;
+    if (!gpus_device(fabric, fabric->topology->name, GPUS_NEED_MEMORY, &search->device, err) ||
         !pools_shape_find(search, PHASE_PREFILL, &search->prefill, err) ||
         !pools_shape_find(search, PHASE_DECODE, &search->decode, err))
         return false;
@@ -374,6 +463,12 @@ static bool search_pools(PoolsSearch *search, Err *err) {
     if (done) {
         refine_leaders(search, &pairs);
         find_ratios(search);
+    }
+    if (done && search->spec->scope == POOLS_FRONT) {
+        Pairs best = pairs;
+        pair_front(search, &pairs);
+        mem_free(best.items);
+        refine_front(search, &pairs);
     }
     mem_free(pairs.items);
     return done;
@@ -399,6 +494,7 @@ bool pools_rank(const EvaluateInput *input, const PoolsSpec *spec, PoolsRanking 
 void pools_free(PoolsRanking *ranking) {
     mem_free(ranking->rows);
     mem_free(ranking->ratios);
+    mem_free(ranking->others);
     space_free(&ranking->space);
     *ranking = (PoolsRanking){0};
 }

@@ -43,6 +43,7 @@ typedef struct PoolsSide {
                         // into, which are no room for decoding
     double requests_s;  // prefill: the most it can do; decode: at this batch
     MemoryUse memory;   // of the fullest GPU, staging included
+    EvaluateParts step; // prefill: time of its prompts; decode: of a step without transfers beside
 } PoolsSide;
 
 // The hand-over of caches. `cache_B` counts each byte once, `moved_B` what ranks that hold the same
@@ -54,7 +55,8 @@ typedef struct PoolsMove {
     double requests_s;         // that links carry when all prefill instances send at once
     LinkClass link_class;      // of the link that is fullest meanwhile
     char link[96];
-    uint64_t link_B, link_Bps; // over it; its capacity
+    uint64_t link_B, link_Bps;          // over it; its capacity
+    uint64_t class_B[LINK_CLASS_COUNT]; // of a request, over all links of a class
     // Decode beside transfers, in one simulation; false: they lengthen a step by less than 0.1 %,
     // or it could not be simulated together, and `beside_reason` says which.
     bool has_beside;
@@ -68,10 +70,11 @@ typedef struct PoolsRow {
     PoolsSide prefill, decode;
     PoolsMove move;
     PoolsLimit limit;
-    double requests_s; // that are served
-    Time prefill_ps;   // of a prompt that does not queue
-    Time ttft_ps;      // prefill_ps, the exposed part of the transfer, and a decode step
-    Time tpot_ps;      // mean of steps with and without transfers beside them
+    double requests_s;      // that are served
+    double loop_requests_s; // that the requests in flight allow, by Little's law
+    Time prefill_ps;        // of a prompt that does not queue
+    Time ttft_ps;           // prefill_ps, the exposed part of the transfer, and a decode step
+    Time tpot_ps;           // mean of steps with and without transfers beside them
     double output_tok_s, tok_s_per_user, tok_s_per_gpu, usd_per_mtok; // as EvaluateInput.paid
     uint32_t idle; // GPUs that belong to neither pool
 } PoolsRow;
@@ -93,10 +96,19 @@ typedef struct PoolsRanking {
     uint32_t row_count, row_capacity;
     PoolsRatio *ratios; // by prefill instances; heap
     uint32_t ratio_count, ratio_capacity;
+    PoolsRow *others; // with POOLS_FRONT: rows besides that may stand on the front; heap
+    uint32_t other_count, other_capacity;
     uint32_t pruned[2], simulated[2]; // shapes of an instance, by Phase
     uint32_t pairs, refined; // pairs of shapes whose best ratio was solved; that were simulated
     Space space;             // of shapes, with the ledger; rows over a limit are in it too
 } PoolsRanking;
+
+// Which plans are looked for: of one pool, of two, or the better of both.
+typedef enum PoolsUse { POOLS_UNIFIED, POOLS_SEPARATE, POOLS_EITHER } PoolsUse;
+
+// What is simulated. FRONT: also the ratios whose tok/s/GPU and tok/s/user, by the arithmetic that
+// leaves transfers out, no other one beats in both; at most a few dozen, spread evenly.
+typedef enum PoolsScope { POOLS_BEST, POOLS_FRONT } PoolsScope;
 
 // Zeroed but for `most`: anything.
 typedef struct PoolsSpec {
@@ -105,6 +117,10 @@ typedef struct PoolsSpec {
     uint32_t most;               // pairs of pools that are wanted
     uint32_t gpus;               // both pools together at most; 0: the machine
     const SpaceEngines *engines; // instances that all of them refuse are left out; NULL: none
+    PoolsScope scope;
+    const Plan *held; // these two pools and their numbers of instances alone, wherever they lie
+                      // best; NULL: any
+    bool is_quiet;    // draws no progress: the caller does
 } PoolsSpec;
 
 // The best pairs of pools. Refused: what can have no separate pools (one GPU, one token of answer,
@@ -116,6 +132,9 @@ void pools_free(PoolsRanking *ranking);
 // that of decode. Both kinds of rows are equal.
 bool pools_evaluate(const EvaluateInput *input, const Plan *plan, uint64_t batch, PoolsRow *out,
                     Err *err);
+
+// The figures that both kinds of plans have; no parts, no phases.
+void pools_figures(const PoolsRow *row, Evaluation *out);
 
 // "3P2D": prefill and decode instances.
 char *pools_ratio_label(const Plan *plan, char *buffer); // of PLAN_TEXT_MAX bytes

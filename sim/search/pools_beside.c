@@ -25,7 +25,6 @@ typedef struct Beside {
     Load load;
     Schedule rounds;
     uint32_t first_gpu; // of the ranks of `rounds`
-    uint32_t decode_passes;
 } Beside;
 
 // ---- The schedule of transfers

@@ -56,6 +56,7 @@ typedef struct PoolsPair {
     double requests_s; // upper bound
     double value;      // requests/s for each GPU that is paid for
     double batch;      // sequences per attention-DP rank and micro-batch
+    double user_s;     // tok/s/user at that batch
     PoolsLimit limit;
 } PoolsPair;
 
@@ -76,13 +77,17 @@ double pools_solve_tpot_s(const PoolsShape *decode, double batch);
 void pools_solve(const PoolsSearch *search, const PoolsTerms *terms, PoolsPair *pair);
 // Fills x and y of a pair of shapes with the best ratio; false when no ratio has a place.
 bool pools_solve_best(const PoolsSearch *search, PoolsPair *pair);
+// Called with every ratio of a pair of shapes that is tried, whether or not it has a place.
+typedef struct PoolsVisitor {
+    void (*visit)(void *context, const PoolsSearch *search, const PoolsPair *pair);
+    void *context;
+} PoolsVisitor;
+void pools_solve_each(const PoolsSearch *search, const PoolsPair *shapes, PoolsVisitor visitor);
 
 // ---- pools_run.c
 // pools_evaluate, with what was simulated last.
 bool pools_run_plan(const EvaluateInput *input, const Plan *plan, uint64_t batch,
                     PoolsBeside *memory, PoolsRow *out, Err *err);
-// The device of all GPUs; refused when there are several, or its memory is not known.
-bool pools_run_device(const Fabric *fabric, const Device **out, Err *err);
 // Whole prompts of a prefill step on each attention-DP rank.
 uint64_t pools_run_prompts(const Scenario *scenario, const Pool *pool);
 // Buffers of the largest step of so many sequences (or prompts) on the fullest rank of a pool.

@@ -51,10 +51,15 @@ static uint32_t heads_of(const AttentionSpec *spec, const Pool *from, const Pool
     return 1;
 }
 
+static bool is_dealt(const AttentionSpec *spec) {
+    return memory_cache_ways(&(Pool){.dcp = 2}, spec) > 1;
+}
+
 static uint64_t layer_B(const Mover *mover, const AttentionSpec *spec) {
     Pool whole = *mover->from;
     MemoryLayer layer;
     whole.tp = 1;
+    whole.dcp = 0;
     memory_cache_layer(&whole, spec, &layer);
     return wide_add_saturate(memory_cache_layer_B(&layer, mover->input->scenario->isl, 1),
                              layer.state_B);
@@ -71,15 +76,16 @@ static void find_layers(Mover *mover) {
         uint32_t heads = heads_of(spec, mover->from, mover->to);
         mover->layers[i] =
             (KvLayer){.heads = heads > 0 ? heads : 1,
-                      .state_B = wide_div_up_u64(layer_B(mover, spec), heads > 0 ? heads : 1)};
+                      .state_B = wide_div_up_u64(layer_B(mover, spec), heads > 0 ? heads : 1),
+                      .is_dealt = is_dealt(spec)};
     }
 }
 
 static bool find_pieces(Mover *mover, PoolsMove *out, Err *err) {
     KvMove move = {.layers = mover->layers,
                    .layer_count = mover->input->arch->layers,
-                   .from = {mover->from->tp, mover->from->pp, 1},
-                   .to = {mover->to->tp, mover->to->pp, 1},
+                   .from = {mover->from->tp, mover->from->pp, 1, mover->from->dcp},
+                   .to = {mover->to->tp, mover->to->pp, 1, mover->to->dcp},
                    .from_pool = mover->from,
                    .to_pool = mover->to,
                    .order = KV_BY_LAYER};
@@ -95,11 +101,14 @@ static bool find_pieces(Mover *mover, PoolsMove *out, Err *err) {
 
 // ---- Lists of transfers
 
-// Where rank `rank` of attention-DP group `group` of a pool sits.
-static VertexId part_of(const Fabric *fabric, const Pool *pool, uint32_t group, uint32_t rank) {
+// Where rank `rank` of attention-DP group `group` of a pool sits. Those that share prompts all have
+// the cache: they send its layers in turn.
+static VertexId part_of(const Fabric *fabric, const Pool *pool, uint32_t group, uint32_t rank,
+                        uint32_t layer) {
     uint32_t instance = group / pool->dp, d = group % pool->dp;
     uint32_t stage = rank / pool->tp, t = rank % pool->tp;
-    uint32_t of_pool = ((instance * pool->pp + stage) * pool->dp + d) * pool->tp + t;
+    uint32_t shared = pool_token_groups(pool), position = d * pool->cp + layer % pool->cp;
+    uint32_t of_pool = ((instance * pool->pp + stage) * shared + position) * pool->tp + t;
     return fabric_gpu(fabric, fabric_live_gpu(fabric, pool->first_gpu + of_pool));
 }
 
@@ -116,10 +125,10 @@ static void add_transfer(Mover *mover, uint32_t i, uint64_t bytes, uint32_t requ
     uint32_t to = count <= receivers ? (uint32_t)wide_mul_div(request, receivers, count)
                                      : request % receivers;
     mover->list = mem_grow(mover->list, &mover->capacity, mover->count + 1, sizeof *mover->list);
-    mover->list[mover->count++] =
-        (NetTransfer){.from = part_of(fabric, mover->from, request % senders, piece->from),
-                      .to = part_of(fabric, mover->to, to, piece->to),
-                      .bytes = bytes};
+    mover->list[mover->count++] = (NetTransfer){
+        .from = part_of(fabric, mover->from, request % senders, piece->from, piece->layer),
+        .to = part_of(fabric, mover->to, to, piece->to, piece->layer),
+        .bytes = bytes};
 }
 
 static Digest list_digest(const Mover *mover) {
@@ -205,10 +214,11 @@ static uint32_t round_of(const Mover *mover) {
     return (uint32_t)requests;
 }
 
-static void read_link(const TransfersResult *all, PoolsMove *out) {
+static void read_link(const TransfersResult *all, uint32_t requests, PoolsMove *out) {
     double fullest = 0;
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++) {
         const LinkTotal *total = &all->links[c];
+        out->class_B[c] = total->bytes / requests;
         if (total->busiest_Bps == 0) continue;
         double busy = (double)total->busiest_B / (double)total->busiest_Bps;
         if (busy <= fullest) continue;
@@ -229,7 +239,7 @@ static bool run_all(Mover *mover, PoolsMove *out, Err *err) {
             add_transfer(mover, i, mover->pieces.pieces[i].bytes, r, requests);
     if (!run_list(mover, &all, err)) return false;
     out->requests_s = requests / ((double)all.end_ps * PS);
-    read_link(&all, out);
+    read_link(&all, requests, out);
     transfers_result_free(&all);
     return true;
 }

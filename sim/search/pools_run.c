@@ -4,27 +4,11 @@
 // them again.
 #include "model/base/num.h"
 #include "model/base/wide.h"
+#include "model/cost/gpus.h"
 #include "sim/search/pools_internal.h"
 
 #define PS             1e-12
 #define SLOWDOWN_LEAST 1e-3 // of a step; what transfers add below it is left out
-
-bool pools_run_device(const Fabric *fabric, const Device **out, Err *err) {
-    const Device *first = fabric_device(fabric, 0);
-    for (uint32_t i = 0; i < fabric->class_count; i++) {
-        const VertexClass *class = &fabric->classes[i];
-        if (class->kind != PART_GPU || class->device == first) continue;
-        return err_set(err,
-                       "separate pools: GPUs \"%s\" and \"%s\" are of different devices, "
-                       "expected one for both pools",
-                       fabric->classes[0].name, class->name);
-    }
-    if (first == NULL || device_low(first->memory_B) == 0)
-        return err_set(err, "separate pools: the memory of the GPUs is not known: name their "
-                            "device");
-    *out = first;
-    return true;
-}
 
 uint64_t pools_run_prompts(const Scenario *scenario, const Pool *pool) {
     uint64_t slots = (uint64_t)pool->dp * pool->micro_batches;
@@ -46,7 +30,8 @@ static StepShape largest_step(const Scenario *scenario, Phase phase, uint64_t se
 uint64_t pools_run_buffers_B(const EvaluateInput *input, const Plan *plan, uint32_t pool,
                              uint64_t sequences) {
     Phase phase = plan->pools[pool].kind == POOL_PREFILL ? PHASE_PREFILL : PHASE_DECODE;
-    StepShape step = largest_step(input->scenario, phase, sequences);
+    StepShape whole = largest_step(input->scenario, phase, sequences);
+    StepShape step = step_shape_cp(&whole, plan->pools[pool].cp);
     Schedule schedule;
     uint64_t most = 0;
     lower_plan(plan, pool, input->arch, phase, 1, &schedule);
@@ -111,6 +96,7 @@ static bool run_prefill(const EvaluateInput *input, PoolsRow *row, Err *err) {
     double prompts = (double)pool->dp * pool->micro_batches * (double)row->prefill.sequences;
     row->prefill.requests_s = row->plan.pools[0].replicas * prompts / ((double)e.prefill_ps * PS);
     row->prefill_ps = e.ttft_ps;
+    row->prefill.step = e.prefill;
     evaluate_free(&e);
     return true;
 }
@@ -148,6 +134,7 @@ static bool run_decode(const EvaluateInput *input, PoolsBeside *memory, PoolsRow
     uint64_t batch = row->decode.sequences;
     if (!evaluate_one_phase(input, &one, PHASE_DECODE, batch, &e, err)) return false;
     row->tpot_ps = move->tpot_alone_ps = move->tpot_beside_ps = e.tpot_ps;
+    row->decode.step = e.decode;
     double most = most_slowdown(input, row, &e);
     evaluate_free(&e);
     *out_round_ps = move->transfer_ps;
@@ -199,6 +186,7 @@ static void add_up(const EvaluateInput *input, PoolsRow *row) {
     double slots = (double)decode->replicas * decode->dp * decode->micro_batches;
     double loop_s = (double)scenario->concurrency / (outside_s + tokens * tpot_s);
     row->decode.requests_s = slots * (double)row->decode.sequences / (tokens * tpot_s);
+    row->loop_requests_s = loop_s;
     row->requests_s = least_of(row, loop_s, decode_limit(input, row), &row->limit);
     row->ttft_ps = row->prefill_ps + row->move.exposed_ps + row->tpot_ps;
 }
@@ -229,7 +217,8 @@ bool pools_run_plan(const EvaluateInput *input, const Plan *plan, uint64_t batch
     PoolsRow row = {.plan = *plan, .decode = {.sequences = batch}};
     const Device *device;
     Time hold_ps, round_ps;
-    if (!pools_run_device(input->fabric, &device, err)) return false;
+    if (!gpus_device(input->fabric, input->fabric->topology->name, GPUS_NEED_MEMORY, &device, err))
+        return false;
     if (plan->pool_count != 2 || plan->transfer_count != 1 || plan->pools[0].kind != POOL_PREFILL ||
         plan->pools[1].kind != POOL_DECODE || plan->transfers[0].from_pool != 0)
         return err_set(err, "expected a prefill pool, then a decode pool, and one transfer between "

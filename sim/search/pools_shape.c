@@ -18,6 +18,7 @@
 #include "model/plan/stage_cut.h"
 #include "sim/search/bound.h"
 #include "sim/search/evaluate_memory.h"
+#include "sim/search/space_context.h"
 #include "sim/search/space_place.h"
 
 #define SIMULATED_MAX 8 // of one size, for one target
@@ -155,7 +156,8 @@ static bool has_place(Finder *finder, const Plan *plan) {
     }
     PlaceFault fault = space_place_fault(input->fabric, &plan->pools[0], &text);
     if (fault.reason == NULL)
-        fault = space_place_gap(input->fabric, input->arch, &plan->pools[0], &text);
+        fault = space_place_dear(input->fabric, input->arch, fabric_live_gpu_count(input->fabric),
+                                 &plan->pools[0], &text);
     if (fault.reason == NULL) return true;
     space_reject(space, fault.kind, fault.reason, fault.miss, plan, text.text);
     return false;
@@ -165,7 +167,7 @@ static bool meets(uint32_t is, uint32_t wished) {
     return wished == 0 || is == wished;
 }
 
-static void consider(Finder *finder, const Pool *pool) {
+static void consider_one(Finder *finder, const Pool *pool) {
     const Scenario *scenario = &finder->scenario;
     const PoolsWish *wish = &finder->search->spec->wishes[finder->phase];
     if (!meets(pool->tp, wish->tp) || !meets(pool->pp, wish->pp) || !meets(pool->dp, wish->dp) ||
@@ -180,26 +182,88 @@ static void consider(Finder *finder, const Pool *pool) {
     if (has_place(finder, &plan) && fits(finder, &shape)) add_shape(&finder->all, &shape);
 }
 
+// Decode instances with their caches dealt to all ranks that hold copies, where the search is free
+// to choose and that saves time (space_context.h).
+static void consider(Finder *finder, const Pool *pool) {
+    const EvaluateInput *input = &finder->search->input;
+    PoolsShape shape = {.pool = *pool, .prompts = 1};
+    consider_one(finder, pool);
+    uint32_t most = space_context_most_dealt(pool, input->arch);
+    bool is_free = finder->search->spec->wishes[finder->phase].tp == 0;
+    Err text = {0};
+    if (finder->phase == PHASE_PREFILL || most == 1 || !is_free) return;
+    Plan plan = pools_shape_plan(&shape);
+    if (!plan_legal(&plan, input->arch, &text)) return;
+    use_memory(finder, &shape, fullest_batch(finder, &shape) * pool->micro_batches, 0);
+    shape.pool.dcp = plan.pools[0].dcp = most;
+    PlaceFault fault =
+        space_context_untried(&shape.pool, input->arch, input->model, &shape.memory, &text);
+    if (fault.reason == NULL) {
+        consider_one(finder, &shape.pool);
+        return;
+    }
+    finder->search->ranking->space.considered++;
+    space_reject(&finder->search->ranking->space, fault.kind, fault.reason, fault.miss, &plan,
+                 text.text);
+}
+
+// As the plan has it: stages too.
+static void consider_held(Finder *finder) {
+    PoolsShape shape = {.pool = finder->search->spec->held->pools[finder->phase == PHASE_DECODE]};
+    shape.pool.first_gpu = 0;
+    shape.pool.replicas = 1;
+    shape.gpus = pool_replica_ranks(&shape.pool);
+    shape.prompts = pools_run_prompts(&finder->scenario, &shape.pool);
+    Plan plan = pools_shape_plan(&shape);
+    finder->search->ranking->space.considered++;
+    if (has_place(finder, &plan) && fits(finder, &shape)) add_shape(&finder->all, &shape);
+}
+
 // Whole experts on each rank, by all-to-all (in prefill also with two batches) or by gathering; all
 // of an expert cut over all ranks.
-static void consider_experts(Finder *finder, uint32_t tp, uint32_t pp, uint32_t dp) {
+static void consider_placed(Finder *finder, const Pool *placed) {
     const PoolsSearch *search = finder->search;
-    Pool pool = make_pool(finder, tp, pp, dp);
-    uint32_t ranks = tp * dp;
+    Pool pool = *placed;
     consider(finder, &pool);
-    if (!has_experts(search->input.arch) || ranks == 1) return;
-    pool.ep = ranks;
-    pool.moe_tp = 1;
-    pool.expert_placement = search->spec->experts.placement;
-    pool.redundant_experts = search->spec->experts.redundant;
-    consider(finder, &pool);
-    if (dp == 1) return;
+    if (pool_token_groups(placed) == 1) return;
     pool.moe_comm = MOE_COMM_ALL_TO_ALL;
     if (finder->phase == PHASE_PREFILL) pool.prefill_sms = search->device->comm_units;
     consider(finder, &pool);
     if (finder->phase == PHASE_DECODE || search->input.scenario->isl == 1) return;
     pool.prefill_overlap = OVERLAP_TWO_BATCH;
     consider(finder, &pool);
+}
+
+static void consider_experts(Finder *finder, const Pool *cut) {
+    const PoolsSearch *search = finder->search;
+    SpaceExperts ways[SPACE_EXPERTS_MAX];
+    Pool pool = *cut;
+    consider(finder, &pool);
+    if (!has_experts(search->input.arch) || pool_stage_ranks(cut) == 1) return;
+    pool.ep = pool_stage_ranks(cut);
+    pool.moe_tp = 1;
+    uint32_t count = space_experts_list(&search->spec->experts, search->input.arch, pool.ep, ways);
+    for (uint32_t i = 0; i < count; i++) {
+        space_experts_set(&ways[i], &pool);
+        consider_placed(finder, &pool);
+    }
+}
+
+// `ways` groups of tp ranks with requests of their own; and, of prompts of several chunks, all of
+// them sharing each prompt.
+static void consider_groups(Finder *finder, uint32_t tp, uint32_t pp, uint32_t ways) {
+    const Scenario *scenario = &finder->scenario;
+    const PoolsWish *wish = &finder->search->spec->wishes[finder->phase];
+    Pool pool = make_pool(finder, tp, pp, ways);
+    Err text = {0};
+    consider_experts(finder, &pool);
+    if (finder->phase == PHASE_DECODE || ways == 1 || wish->dp > 0 ||
+        scenario->isl <= scenario->prefill_chunk)
+        return;
+    if (space_context_unshared(scenario, ways, &text).reason != NULL) return;
+    pool.dp = 1;
+    pool.cp = ways;
+    consider_experts(finder, &pool);
 }
 
 // 1, 3 or 5 times a power of two, parts of a scale-up domain and whole ones, on whole nodes or
@@ -214,11 +278,15 @@ static bool is_size(const Fabric *fabric, uint32_t gpus) {
 static void enumerate(Finder *finder) {
     const Fabric *fabric = finder->search->input.fabric;
     const PoolsWish *wish = &finder->search->spec->wishes[finder->phase];
+    if (finder->search->spec->held != NULL) {
+        consider_held(finder);
+        return;
+    }
     for (uint32_t size = 1; size < finder->gpus; size++) {
         if (wish->dp == 0 && !is_size(fabric, size)) continue;
         for (uint32_t tp = 1; tp <= size; tp *= 2)
             for (uint32_t pp = 1; pp <= DEPTH_MAX && size % tp == 0; pp *= 2)
-                if (size % (tp * pp) == 0) consider_experts(finder, tp, pp, size / (tp * pp));
+                if (size % (tp * pp) == 0) consider_groups(finder, tp, pp, size / (tp * pp));
     }
 }
 
@@ -295,8 +363,10 @@ static bool bound_of(Finder *finder, const PoolsShape *shape, uint64_t work, Bou
     Plan plan = pools_shape_plan(shape);
     Schedule schedule;
     Load load;
-    StepShape step = finder->phase == PHASE_PREFILL ? step_shape_prompts(work, finder->scenario.isl)
-                                                    : decode_shape(&finder->scenario, work);
+    StepShape whole = finder->phase == PHASE_PREFILL
+                          ? step_shape_prompts(work, finder->scenario.isl)
+                          : decode_shape(&finder->scenario, work);
+    StepShape step = step_shape_cp(&whole, shape->pool.cp);
     if (!evaluate_load(input, &shape->pool, &load, err)) return false;
     lower_plan(&plan, 0, input->arch, finder->phase, 1, &schedule);
     choose_ops(input->memory->chooser, input->arch, &shape->pool, &step, &schedule, NULL);

@@ -101,20 +101,24 @@ static double used_by(const PoolsSearch *search, const PoolsPair *pair) {
            (double)pair->y * search->decode.items[pair->decode].gpus;
 }
 
-// Takes the ratio when it serves more for what is paid, or as much on fewer GPUs.
-static void take_better(const PoolsSearch *search, PoolsPair *tried, PoolsPair *best) {
-    double used = used_by(search, tried), before = used_by(search, best);
+// What the ratio serves for what is paid.
+static void rate_pair(const PoolsSearch *search, PoolsPair *pair) {
     bool is_own = search->input.paid == EVALUATE_PAID_PLAN;
-    tried->value = tried->requests_s / (is_own ? used : search->input.fabric->gpu_count);
-    if (best->x > 0 &&
-        (tried->value < best->value || (tried->value == best->value && used >= before)))
-        return;
-    if (tried->batch > 0 && has_room(search, tried)) *best = *tried;
+    double paid = is_own ? used_by(search, pair) : search->input.fabric->gpu_count;
+    pair->value = pair->requests_s / paid;
+    pair->user_s = 1 / pools_solve_tpot_s(&search->decode.items[pair->decode], pair->batch);
+}
+
+static void try_ratio(const PoolsSearch *search, const PoolsTerms *terms, PoolsPair *tried,
+                      PoolsVisitor visitor) {
+    pools_solve(search, terms, tried);
+    rate_pair(search, tried);
+    if (tried->batch > 0) visitor.visit(visitor.context, search, tried);
 }
 
 // As many prefill instances as these decode instances can take from, and one fewer.
 static void try_decode(const PoolsSearch *search, const PoolsTerms *terms, PoolsPair *tried,
-                       PoolsPair *best) {
+                       PoolsVisitor visitor) {
     const PoolsShape *prefill = &search->prefill.items[tried->prefill];
     uint32_t used = tried->y * search->decode.items[tried->decode].gpus;
     uint32_t most = (search->gpus - used) / prefill->gpus;
@@ -122,8 +126,7 @@ static void try_decode(const PoolsSearch *search, const PoolsTerms *terms, Pools
     if (most == 0 || most < wished) return;
     if (wished > 0) {
         tried->x = wished;
-        pools_solve(search, terms, tried);
-        take_better(search, tried, best);
+        try_ratio(search, terms, tried, visitor);
         return;
     }
     tried->x = most;
@@ -133,25 +136,38 @@ static void try_decode(const PoolsSearch *search, const PoolsTerms *terms, Pools
     if (enough == 0) enough = 1;
     for (uint32_t x = enough > 1 ? enough - 1 : 1; x <= enough && x <= most; x++) {
         tried->x = x;
-        pools_solve(search, terms, tried);
-        take_better(search, tried, best);
+        try_ratio(search, terms, tried, visitor);
     }
 }
 
-bool pools_solve_best(const PoolsSearch *search, PoolsPair *pair) {
-    const PoolsShape *prefill = &search->prefill.items[pair->prefill];
-    const PoolsShape *decode = &search->decode.items[pair->decode];
-    if (prefill->gpus + decode->gpus > search->gpus) return false;
+void pools_solve_each(const PoolsSearch *search, const PoolsPair *shapes, PoolsVisitor visitor) {
+    const PoolsShape *prefill = &search->prefill.items[shapes->prefill];
+    const PoolsShape *decode = &search->decode.items[shapes->decode];
+    if (prefill->gpus + decode->gpus > search->gpus) return;
     uint32_t most = (search->gpus - prefill->gpus) / decode->gpus, step = most / RATIOS + 1;
     PoolsTerms terms = first_terms(prefill);
-    PoolsPair best = *pair;
-    best.x = 0;
     uint32_t wished = search->spec->wishes[PHASE_DECODE].instances;
     for (uint32_t y = wished > 0 ? wished : 1; y <= most; y += wished > 0 ? most : step) {
-        PoolsPair tried = *pair;
+        PoolsPair tried = *shapes;
         tried.y = y;
-        try_decode(search, &terms, &tried, &best);
+        try_decode(search, &terms, &tried, visitor);
     }
+}
+
+// Takes the ratio when it serves more for what is paid, or as much on fewer GPUs.
+static void take_better(void *context, const PoolsSearch *search, const PoolsPair *tried) {
+    PoolsPair *best = context;
+    if (best->x > 0 &&
+        (tried->value < best->value ||
+         (tried->value == best->value && used_by(search, tried) >= used_by(search, best))))
+        return;
+    if (has_room(search, tried)) *best = *tried;
+}
+
+bool pools_solve_best(const PoolsSearch *search, PoolsPair *pair) {
+    PoolsPair best = *pair;
+    best.x = 0;
+    pools_solve_each(search, pair, (PoolsVisitor){take_better, &best});
     if (best.x == 0) return false;
     *pair = best;
     return true;

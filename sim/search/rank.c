@@ -14,8 +14,10 @@
 
 #include "model/base/mem.h"
 #include "model/base/progress.h"
+#include "model/plan/pool_place.h"
 #include "sim/search/evaluate_memory.h"
 #include "sim/search/rank_tie.h"
+#include "sim/search/space_context.h"
 
 #define NEVER_BEATEN 1e300 // a score
 #define MISSES_MAX   16    // plans that bounds put over a limit, simulated for the nearest
@@ -263,6 +265,26 @@ static void try_plan(Search *search, const Plan *plan, double score) {
         drop_row(search, score);
 }
 
+// Caches dealt to all ranks that hold copies: what the space leaves out as too little.
+static void try_dealt(Search *search, const Plan *leader, double score) {
+    Plan plan = *leader;
+    uint32_t most = space_context_most_dealt(&leader->pools[0], search->input->arch);
+    if (most == 1 || leader->pools[0].dcp > 0 || leader->pools[0].cp > 1) return;
+    plan.pools[0].dcp = most;
+    try_plan(search, &plan, score);
+}
+
+// The ranks in another order, where that can differ.
+static void try_placements(Search *search, const Plan *leader, double score) {
+    if (search->options->width.placements != 0) return;
+    for (uint32_t p = 0; p < PLACEMENT_COUNT; p++) {
+        Plan plan = *leader;
+        plan.pools[0].placement = (Placement)p;
+        if (pool_place_differs(search->input->fabric, &plan.pools[0]))
+            try_plan(search, &plan, score);
+    }
+}
+
 // One thing at a time.
 static void try_neighbours(Search *search, const Plan *leader, double score) {
     static const uint32_t chunks[] = {2, 4};
@@ -278,6 +300,8 @@ static void try_neighbours(Search *search, const Plan *leader, double score) {
         plan.pools[0].prefill_overlap = plan.pools[0].decode_overlap = OVERLAP_SHARED;
         try_plan(search, &plan, score);
     }
+    try_dealt(search, leader, score);
+    try_placements(search, leader, score);
     if (pool->pp == 1) return;
     plan = *leader;
     plan.pools[0].micro_batches = 2 * pool->pp;
@@ -463,6 +487,14 @@ static void simulate_best(Search *search) {
     rank_tie_order(search->input->model->calib, ranking);
 }
 
+// Ranks that share prompts do no other good. A limit is hard to keep with prompts of several
+// chunks.
+static bool wants_short_prefill(const EvaluateInput *input, const RankOptions *options) {
+    const Scenario *scenario = input->scenario;
+    return options->objective == OBJECTIVE_TTFT ||
+           (scenario->ttft_limit_ps > 0 && scenario->isl > scenario->prefill_chunk);
+}
+
 bool rank_search(const EvaluateInput *input, const SpaceExperts *experts,
                  const RankOptions *options, Ranking *out, Err *err) {
     Ranking ranking = {.objective = options->objective, .paid = input->paid};
@@ -472,6 +504,8 @@ bool rank_search(const EvaluateInput *input, const SpaceExperts *experts,
     SpaceOptions space = {
         .experts = *experts, .width = options->width, .visitor = {bound_candidate, &search}};
     search.space = &space;
+    space.width.model = input->model;
+    space.width.shares_prompts = space.width.shares_prompts || wants_short_prefill(input, options);
     start_progress(&search, "plans that fit", 0);
     bool done =
         space_search(input->fabric, input->arch, input->scenario, &space, &ranking.space, err);

@@ -31,7 +31,8 @@ typedef struct RankOptions {
     RankScope scope;
     uint32_t top;    // rows that are shown
     uint32_t around; // plans of which neighbours are tried that the space does not have: no
-                     // overlap, other micro-batches, dispatch in chunks; at most RANK_AROUND_MAX
+                     // overlap, other micro-batches, dispatch in chunks, caches dealt out; at
+                     // most RANK_AROUND_MAX
     bool is_quiet;   // draws no progress: the caller does
     SpaceWidth width;
 } RankOptions;

@@ -12,12 +12,18 @@
 #include "model/machine/fabric_fault.h"
 #include "model/plan/plan_legal.h"
 #include "model/plan/stage_cut.h"
+#include "sim/search/space_context.h"
 #include "sim/search/space_fit.h"
 #include "sim/search/space_place.h"
 
 // Tokens of a decode step from which on it is cut in two: vLLM's default of
 // --dbo-decode-token-threshold.
 #define DECODE_HALVES_FROM 32
+
+// Larger machines have too many plans, or routes, for an answer within a minute or two.
+#define GPUS_MAX           32768
+#define DOMAIN_GPUS_MAX    4096
+#define IRREGULAR_GPUS_MAX 4096
 
 const char *const space_ledger_names[LEDGER_KIND_COUNT] = {
 #define X(name, text) text,
@@ -187,27 +193,62 @@ static bool keep_engine(Search *search, const Plan *plan, uint64_t sequences) {
     return false;
 }
 
-// What is cheap comes first; what cannot be priced is named only of plans that would fit.
-static bool consider(Search *search, const Plan *plan) {
+static void keep_order(Search *search, const Plan *plan, const MemoryUse *memory,
+                       uint64_t sequences) {
+    Err text = {0};
+    const Pool *pool = &plan->pools[0];
+    if (pool->placement == PLACEMENT_LINEAR ||
+        keep_place(search, plan, space_place_other(search->fabric, pool, &text), &text))
+        keep(search, plan, memory, sequences);
+}
+
+// A plan in all placements that are asked for; one that has a placement, in that.
+static void keep_orders(Search *search, const Plan *plan, const MemoryUse *memory,
+                        uint64_t sequences) {
+    uint32_t wanted = search->options->width.placements, done = 0;
+    if (wanted == 0 || plan->pools[0].placement != PLACEMENT_LINEAR) {
+        keep_order(search, plan, memory, sequences);
+        return;
+    }
+    for (uint32_t p = 0; p < PLACEMENT_COUNT; p++) {
+        Plan other = *plan;
+        if ((wanted >> p & 1) == 0) continue;
+        other.pools[0].placement = (Placement)p;
+        search->space->considered += done++ > 0;
+        keep_order(search, &other, memory, sequences);
+    }
+}
+
+// What is cheap comes first; what is too dear to price is named only of plans that would fit.
+// *out_use: its memory as far as that was looked at.
+static bool consider_memory(Search *search, const Plan *plan, MemoryUse *out_use) {
     const Pool *pool = &plan->pools[0];
     Err text = {0};
-    MemoryUse use;
+    MemoryUse use = {0};
     FitInput input = {.arch = search->arch,
                       .device = search->device,
                       .scenario = search->scenario,
                       .sequences = space_sequences(pool, search->scenario->concurrency),
                       .memory = &search->fits};
     search->space->considered++;
-    bool good = keep_legal(search, plan) &&
-                keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
-                keep_mixture(search, plan) &&
-                keep_fit(search, plan, space_fit_alone(&input, plan, &use, &text), &use, &text) &&
-                keep_place(search, plan, space_place_gap(search->fabric, search->arch, pool, &text),
-                           &text) &&
-                keep_engine(search, plan, input.sequences) &&
-                keep_fit(search, plan, space_fit_full(&input, plan, &use, &text), &use, &text);
-    if (good) keep(search, plan, &use, input.sequences);
+    bool good =
+        keep_legal(search, plan) &&
+        keep_place(search, plan, space_place_fault(search->fabric, pool, &text), &text) &&
+        keep_mixture(search, plan) &&
+        keep_fit(search, plan, space_fit_alone(&input, plan, &use, &text), &use, &text) &&
+        keep_place(search, plan,
+                   space_place_dear(search->fabric, search->arch, search->gpus, pool, &text),
+                   &text) &&
+        keep_engine(search, plan, input.sequences) &&
+        keep_fit(search, plan, space_fit_full(&input, plan, &use, &text), &use, &text);
+    if (good) keep_orders(search, plan, &use, input.sequences);
+    *out_use = use;
     return good;
+}
+
+static bool consider(Search *search, const Plan *plan) {
+    MemoryUse use;
+    return consider_memory(search, plan, &use);
 }
 
 // Two batches of a plan that is a candidate itself: in prefill, and in decode too where its step
@@ -279,6 +320,45 @@ static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t d
     return plan;
 }
 
+// Of a plan with dp 1.
+static void share_prompts(const Search *search, Plan *plan, uint32_t cp) {
+    Pool *pool = &plan->pools[0];
+    pool->cp = cp;
+    pool->moe_tp = pool_stage_ranks(pool);
+    pool->replicas = search->gpus / pool_replica_ranks(pool);
+    pool->moe_comm = has_experts(search->arch) ? MOE_COMM_GATHER : MOE_COMM_NONE;
+    pool->first_gpu = fabric_fault_start(search->fabric, pool_ranks(pool));
+}
+
+// The plan with its caches dealt to some of the `most` ranks that hold copies of them.
+static void consider_dealt(Search *search, const Plan *plan, uint32_t most, const MemoryUse *use) {
+    for (uint32_t dcp = 2; dcp <= most; dcp *= 2) {
+        Err text = {0};
+        Plan dealt = *plan;
+        dealt.pools[0].dcp = dcp;
+        if (most % dcp != 0) break;
+        PlaceFault fault = space_context_untried(&dealt.pools[0], search->arch,
+                                                 search->options->width.model, use, &text);
+        if (fault.reason != NULL) {
+            search->space->considered++;
+            keep_place(search, &dealt, fault, &text);
+        } else if (consider(search, &dealt) && dealt.pools[0].moe_comm == MOE_COMM_ALL_TO_ALL) {
+            consider_two_batch(search, &dealt);
+        }
+    }
+}
+
+// One way to reach experts, with and without caches that are dealt out.
+static void consider_way(Search *search, Plan *plan) {
+    MemoryUse use;
+    bool sends = plan->pools[0].moe_comm == MOE_COMM_ALL_TO_ALL;
+    if (consider_memory(search, plan, &use) && sends) consider_two_batch(search, plan);
+    // a cache was counted where the weights fit
+    if (use.term_B[MEMORY_KV] == 0 || plan->pools[0].cp > 1) return;
+    uint32_t most = space_context_most_dealt(&plan->pools[0], search->arch);
+    if (most > 1) consider_dealt(search, plan, most, &use);
+}
+
 // With one position every rank has a part of every expert: all tokens go everywhere.
 static void consider_comms(Search *search, Plan *plan) {
     Pool *pool = &plan->pools[0];
@@ -286,11 +366,11 @@ static void consider_comms(Search *search, Plan *plan) {
     if (last == MOE_COMM_GATHER && pool->ep > 1) {
         pool->moe_comm = MOE_COMM_ALL_TO_ALL;
         pool->prefill_sms = search->device->comm_units;
-        if (consider(search, plan)) consider_two_batch(search, plan);
+        consider_way(search, plan);
         pool->prefill_sms = 0;
     }
     pool->moe_comm = last;
-    consider(search, plan);
+    consider_way(search, plan);
 }
 
 // By cost, with the caches that the fit test asks for.
@@ -308,11 +388,13 @@ static void consider_experts(Search *search, Plan *plan) {
         if (ranks % ep != 0) continue;
         pool->ep = ep;
         pool->moe_tp = ranks / ep;
-        pool->expert_placement =
-            ep > 1 ? search->options->experts.placement : EXPERT_PLACEMENT_LINEAR;
-        pool->redundant_experts = ep > 1 ? search->options->experts.redundant : 0;
+        SpaceExperts ways[SPACE_EXPERTS_MAX];
+        uint32_t count = space_experts_list(&search->options->experts, search->arch, ep, ways);
         cut_stages(search, pool);
-        consider_comms(search, plan);
+        for (uint32_t i = 0; i < count; i++) {
+            space_experts_set(&ways[i], pool);
+            consider_comms(search, plan);
+        }
     }
 }
 
@@ -326,6 +408,23 @@ static void skip_experts(Search *search, const Plan *plan, PlaceFault fault, con
     space_reject_row(search->space, &row);
 }
 
+// Ranks that share the prompts of one attention-DP position: vLLM has them with dp 1 alone.
+static void consider_shared(Search *search, uint32_t tp, uint32_t pp) {
+    for (uint32_t cp = 2; tp * pp * cp <= search->gpus; cp *= 2) {
+        Err text = {0};
+        Plan plan = make_plan(search, tp, pp, 1);
+        share_prompts(search, &plan, cp);
+        PlaceFault fault = space_context_unshared(search->scenario, cp, &text);
+        if (fault.reason == NULL)
+            fault = space_place_untried(search->fabric, search->arch, search->gpus, &plan.pools[0],
+                                        &text);
+        if (fault.reason == NULL)
+            consider_experts(search, &plan);
+        else
+            skip_experts(search, &plan, fault, &text);
+    }
+}
+
 static void consider_widths(Search *search, uint32_t tp, uint32_t pp) {
     for (uint32_t dp = search->gpus / (tp * pp); dp > 0; dp--) {
         Err text = {0};
@@ -337,6 +436,7 @@ static void consider_widths(Search *search, uint32_t tp, uint32_t pp) {
         else
             skip_experts(search, &plan, fault, &text);
     }
+    if (search->options->width.shares_prompts) consider_shared(search, tp, pp);
 }
 
 static bool find_device(const Fabric *fabric, const Device **out, Err *err) {
@@ -389,14 +489,40 @@ static uint32_t next_size(uint32_t gpus, uint32_t most) {
     return gpus < most && gpus > most / 2 ? most : 2 * gpus;
 }
 
+static uint32_t most_gpus(const Fabric *fabric, const SpaceOptions *options) {
+    uint32_t live = fabric_live_gpu_count(fabric), most = options->width.most_gpus;
+    return most == 0 || most > live ? live : most;
+}
+
+// Told at once, not after minutes.
+static bool can_be_searched(const Fabric *fabric, uint32_t gpus, Err *err) {
+    uint32_t domain = fabric->domain_size < gpus ? fabric->domain_size : gpus;
+    if (!fabric->shape.uniform && gpus > IRREGULAR_GPUS_MAX)
+        return err_set(err,
+                       "%" PRIu32 " GPUs of an irregular machine, where each pair has a route of "
+                       "its own: plans are searched on at most %d, choose fewer with --gpus",
+                       gpus, IRREGULAR_GPUS_MAX);
+    if (domain > DOMAIN_GPUS_MAX)
+        return err_set(err,
+                       "a scale-up domain of %" PRIu32
+                       " GPUs: plans are searched on domains of at most %d, choose fewer GPUs "
+                       "with --gpus",
+                       domain, DOMAIN_GPUS_MAX);
+    if (gpus > GPUS_MAX)
+        return err_set(
+            err, "%" PRIu32 " GPUs: plans are searched on at most %d, choose fewer with --gpus",
+            gpus, GPUS_MAX);
+    return true;
+}
+
 bool space_search(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
                   const SpaceOptions *options, Space *out, Err *err) {
     Space space = {0};
     Search search = {
         .fabric = fabric, .arch = arch, .scenario = scenario, .options = options, .space = &space};
-    uint32_t live = fabric_live_gpu_count(fabric), most = options->width.most_gpus;
-    if (most == 0 || most > live) most = live;
-    if (!find_device(fabric, &search.device, err)) return false;
+    uint32_t most = most_gpus(fabric, options);
+    if (!find_device(fabric, &search.device, err) || !can_be_searched(fabric, most, err))
+        return false;
     search.divisors = count_divisors(most);
     for (uint32_t gpus = first_size(&options->width, most); gpus <= most;
          gpus = next_size(gpus, most)) {
@@ -420,6 +546,7 @@ bool space_try(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
                const SpaceOptions *options, const Plan *plan, Space *space, Err *err) {
     Search search = {
         .fabric = fabric, .arch = arch, .scenario = scenario, .options = options, .space = space};
+    search.gpus = most_gpus(fabric, options);
     if (!find_device(fabric, &search.device, err)) return false;
     consider(&search, plan);
     arena_free(&search.scratch);

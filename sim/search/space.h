@@ -8,12 +8,14 @@
 
 #include "model/base/err.h"
 #include "model/base/mem.h"
+#include "model/cost/price.h"
 #include "model/machine/fabric.h"
 #include "model/moe/arch.h"
 #include "model/plan/memory.h"
 #include "model/plan/plan.h"
 #include "model/plan/scenario.h"
 #include "sim/search/space_engine.h"
+#include "sim/search/space_experts.h"
 #include "sim/search/space_fit.h"
 
 // Why a plan is not in the table. SKIPPED: could run, but is left out of the search as one that
@@ -64,19 +66,17 @@ typedef struct Space {
     uint32_t considered; // candidates and rejected ones
 } Space;
 
-// How plans with more than one EP position place their experts; zeroed: in order.
-typedef struct SpaceExperts {
-    ExpertPlacement placement;
-    uint32_t redundant;
-} SpaceExperts;
-
 // What is searched beside or instead of the usual; zeroed: the usual.
 typedef struct SpaceWidth {
     // Plans use from `least` to `most` GPUs: `most`, and what doubling `least` comes to below it;
     // most 0: the machine.
     uint32_t least_gpus, most_gpus;
-    bool any_moe_tp;             // mixtures of EP and MoE-TP that no other search has
+    bool any_moe_tp; // mixtures of EP and MoE-TP that no other search has
+    // Bit p: plans in placement p, where it can differ; 0: LINEAR alone, and others around leaders.
+    uint32_t placements;
     bool any_kv_format;          // KV caches in fp8 and in bf16, whatever the scenario says
+    bool shares_prompts;         // ranks that share prompts (Pool.cp): they shorten the TTFT alone
+    const PriceModel *model;     // of times that rule plans out; NULL: none do
     const SpaceEngines *engines; // plans that all of them refuse are left out; NULL: none
 } SpaceWidth;
 
@@ -100,9 +100,11 @@ typedef struct SpaceOptions {
 // those whose stages are whole domains, cut a domain evenly, or divide the experts. EP: divisors of
 // a stage's ranks; the rest is MoE-TP. Overlap: as plans are by default, and two batches in
 // prefill, or in both phases, of plans that reach experts by all-to-all and are candidates; their
-// kernels take the SMs that the catalogue says. Checks structure (plan_legal), placement
-// (space_place.h) and memory (weights, cache of the scenario's concurrency, buffers of the lowered
-// schedules). Fails when the memory of the GPUs is not known.
+// kernels take the SMs that the catalogue says. DCP: all copies of caches, or a quarter,
+// where reading them takes longer than dealing them (space_context.h). CP: powers of two with
+// DP 1, of prompts that are long enough, when the search asks for them. Checks structure
+// (plan_legal), placement (space_place.h) and memory (weights, cache of the scenario's concurrency,
+// buffers of the lowered schedules). Fails when the memory of the GPUs is not known.
 bool space_search(const Fabric *fabric, const Arch *arch, const Scenario *scenario,
                   const SpaceOptions *options, Space *out, Err *err);
 // With no other options.

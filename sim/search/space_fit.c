@@ -62,7 +62,8 @@ static uint64_t find_peak_B(const FitInput *input, const Plan *plan, Phase phase
 
 static uint64_t buffers_B(const FitInput *input, const Plan *plan, uint64_t sequences) {
     const Scenario *scenario = input->scenario;
-    StepShape prefill = largest_prefill(scenario, sequences);
+    StepShape whole = largest_prefill(scenario, sequences);
+    StepShape prefill = step_shape_cp(&whole, plan->pools[0].cp);
     StepShape decode = step_shape_decode(input->sequences, scenario->isl + scenario->osl);
     uint64_t prefill_B = find_peak_B(input, plan, PHASE_PREFILL, &prefill);
     uint64_t decode_B = find_peak_B(input, plan, PHASE_DECODE, &decode);

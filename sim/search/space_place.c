@@ -1,15 +1,25 @@
 // Placement of groups on blocks of GPUs.
 //
-// Invariant: a plan with a place has TP groups inside scale-up domains, and groups, stages and
-// replicas that either lie inside a block of the machine or are made of whole blocks, so that equal
-// ranks see equal neighbours. Sources: engines keep TP inside a node and advise PP across
-// (vllm-project/vllm#29447); SGLang's all-to-all back ends force ep = tp, vLLM has no mixture of EP
-// and MoE-TP at all.
+// Groups, stages and replicas that lie inside a block of the machine, or are made of whole blocks,
+// are folded (sim/fold.h); others are priced as exactly by classes of ranks (sim/refine.h), which
+// takes a look at every pair of ranks that meet, so that of those only small ones are searched.
+//
+// Invariant: a plan with a place has TP groups inside scale-up domains. Sources: engines keep TP
+// inside a node and advise PP across (vllm-project/vllm#29447); SGLang's all-to-all back ends force
+// ep = tp, vLLM has no mixture of EP and MoE-TP at all.
 #include "sim/search/space_place.h"
 
 #include <inttypes.h>
 
-#define IDLE_PART 4 // a plan that leaves more than 1 in 4 GPUs idle is not searched
+#include "model/base/mem.h"
+#include "model/plan/pool_place.h"
+
+#define IDLE_PART 4     // a plan that leaves more than 1 in 4 GPUs idle is not searched
+#define PAIRS_MAX 24576 // of ranks of an uneven plan: about a tenth of a second to simulate
+
+// Pairs of ranks of a machine where the route of each is searched by itself: as many of three runs
+// of a plan take a few seconds and 100 MB.
+#define SEARCHED_MAX 65536
 
 static const PlaceFault placed = {.reason = NULL};
 
@@ -125,26 +135,82 @@ PlaceFault space_place_mixture(const Pool *pool, Err *text) {
     return (PlaceFault){LEDGER_SKIPPED, "moe_tp is neither 1 nor tp nor all ranks of a stage", 0};
 }
 
+// ---- What lies unevenly.
+
+// Pairs of ranks of one replica, in all of them: what has to be listed to simulate them is less.
+static uint64_t pairs_of(const Pool *pool) {
+    return (uint64_t)pool_ranks(pool) * pool_replica_ranks(pool);
+}
+
+static PlaceFault too_dear(const Pool *pool, const char *reason) {
+    return (PlaceFault){LEDGER_SKIPPED, reason, (double)pairs_of(pool) / PAIRS_MAX - 1};
+}
+
+// Groups that neither lie inside blocks nor are made of whole ones.
+typedef struct Straddle {
+    const char *groups; // NULL: none straddle
+    uint32_t ranks, block;
+} Straddle;
+
 // Blocks of the machine are the products of its innermost digits; the outermost one is the machine
 // itself and binds nothing.
-static PlaceFault check_blocks(const Fabric *fabric, const Pool *pool, Err *text) {
+static Straddle find_straddle(const Fabric *fabric, uint32_t tp, uint32_t stage, uint32_t replica) {
     const FabricShape *shape = &fabric->shape;
-    const uint32_t groups[] = {pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool)};
+    const uint32_t ranks[] = {tp, stage, replica};
     static const char *const names[] = {"tp groups", "stages", "replicas"};
     uint32_t block = 1;
     for (uint32_t digit = shape->digit_count; shape->uniform && digit > 1; digit--) {
         block *= shape->size[digit - 1];
-        for (uint32_t i = 0; i < 3; i++) {
-            if (groups[i] % block == 0 || block % groups[i] == 0) continue;
-            err_set(text,
-                    "%s of %" PRIu32 " ranks on blocks of %" PRIu32
-                    " GPUs: ranks straddle them unevenly",
-                    names[i], groups[i], block);
-            return (PlaceFault){LEDGER_NO_DATA,
-                                "ranks straddle nodes unevenly: cannot be priced yet", 0};
-        }
+        for (uint32_t i = 0; i < 3; i++)
+            if (ranks[i] % block != 0 && block % ranks[i] != 0)
+                return (Straddle){names[i], ranks[i], block};
     }
-    return placed;
+    return (Straddle){0};
+}
+
+static uint32_t most_experts(const Arch *arch) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < arch->mlp_count; i++)
+        if (arch->mlps[i].experts > most) most = arch->mlps[i].experts;
+    return most == 0 ? UINT32_MAX : most;
+}
+
+// The width of stages, of the same tp and pp and at least as wide, that do not straddle and use as
+// many GPUs; 0 when there are none.
+static uint32_t even_stage(const Fabric *fabric, const Arch *arch, uint32_t gpus,
+                           const Pool *pool) {
+    uint32_t most = most_experts(arch);
+    for (uint32_t stage = pool_stage_ranks(pool); stage <= gpus / pool->pp && stage <= most;
+         stage += pool_stage_ranks(pool) / pool->dp) {
+        uint32_t replica = stage * pool->pp;
+        if (gpus / replica * replica >= pool_ranks(pool) &&
+            find_straddle(fabric, pool->tp, stage, replica).groups == NULL)
+            return stage;
+    }
+    return 0;
+}
+
+static PlaceFault check_blocks(const Fabric *fabric, const Arch *arch, uint32_t gpus,
+                               const Pool *pool, Err *text) {
+    Straddle found =
+        find_straddle(fabric, pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool));
+    if (found.groups == NULL) return placed;
+    uint32_t even = even_stage(fabric, arch, gpus, pool);
+    if (even > 0) {
+        err_set(text,
+                "%s of %" PRIu32 " ranks straddle blocks of %" PRIu32
+                " GPUs, where stages of %" PRIu32 " ranks would not, on as many GPUs",
+                found.groups, found.ranks, found.block, even);
+        return (PlaceFault){LEDGER_SKIPPED,
+                            "ranks straddle blocks where stages as wide, on as many GPUs, do not",
+                            (double)even / pool_stage_ranks(pool) - 1};
+    }
+    if (pairs_of(pool) <= PAIRS_MAX) return placed;
+    err_set(text,
+            "%s of %" PRIu32 " ranks straddle blocks of %" PRIu32 " GPUs: %" PRIu64
+            " pairs of ranks to look at, over %d",
+            found.groups, found.ranks, found.block, pairs_of(pool), PAIRS_MAX);
+    return too_dear(pool, "ranks straddle blocks, and are too many to simulate");
 }
 
 // The smallest block, from the scale-up domain outwards, that lies inside a stage and is neither
@@ -163,17 +229,17 @@ static uint32_t mixed_block(const Fabric *fabric, uint32_t stage_ranks, uint32_t
 static PlaceFault check_remainder(const Fabric *fabric, const Arch *arch, const Pool *pool,
                                   Err *text) {
     uint32_t ranks = pool_stage_ranks(pool);
-    for (uint32_t i = 0; i < arch->mlp_count; i++) {
+    for (uint32_t i = 0; pairs_of(pool) > PAIRS_MAX && i < arch->mlp_count; i++) {
         uint32_t experts = arch->mlps[i].experts, fuller = experts % pool->ep * pool->moe_tp;
         uint32_t block = is_inside(fabric, ranks) ? 0 : mixed_block(fabric, ranks, fuller);
         if (block == 0) continue;
         err_set(text,
                 "%" PRIu32 " of %" PRIu32 " ranks hold one of %" PRIu32
-                " experts more than the others, no whole blocks of %" PRIu32 " GPUs",
-                fuller, ranks, experts, block);
-        return (PlaceFault){LEDGER_NO_DATA,
-                            "uneven experts across scale-up domains: cannot be priced yet",
-                            (double)(fuller % block)};
+                " experts more than the others, no whole blocks of %" PRIu32 " GPUs: %" PRIu64
+                " pairs of ranks to look at, over %d",
+                fuller, ranks, experts, block, pairs_of(pool), PAIRS_MAX);
+        return too_dear(pool,
+                        "uneven experts across scale-up domains, of too many ranks to simulate");
     }
     return placed;
 }
@@ -185,8 +251,38 @@ PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text) 
     return fault;
 }
 
-PlaceFault space_place_gap(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text) {
-    PlaceFault fault = check_blocks(fabric, pool, text);
+static PlaceFault check_routes(const Fabric *fabric, const Pool *pool, Err *text) {
+    uint64_t pairs = pairs_of(pool);
+    if (fabric->shape.uniform || pairs <= SEARCHED_MAX) return placed;
+    err_set(text,
+            "%" PRIu64
+            " pairs of ranks with routes of their own, over %d: the machine is irregular",
+            pairs, SEARCHED_MAX);
+    return (PlaceFault){LEDGER_SKIPPED, "too many routes to search on an irregular machine",
+                        (double)pairs / SEARCHED_MAX - 1};
+}
+
+PlaceFault space_place_dear(const Fabric *fabric, const Arch *arch, uint32_t gpus, const Pool *pool,
+                            Err *text) {
+    PlaceFault fault = check_routes(fabric, pool, text);
+    if (fault.reason == NULL) fault = check_blocks(fabric, arch, gpus, pool, text);
     if (fault.reason == NULL) fault = check_remainder(fabric, arch, pool, text);
     return fault;
+}
+
+PlaceFault space_place_other(const Fabric *fabric, const Pool *pool, Err *text) {
+    uint32_t *places = NULL;
+    const char *name = plan_placement_names[pool->placement];
+    if (!pool_place_ranks(fabric, pool, &places, text))
+        return (PlaceFault){LEDGER_SKIPPED, "the machine has no such placement", 0};
+    mem_free(places);
+    if (!pool_place_differs(fabric, pool)) {
+        err_set(text, "placement \"%s\" has as many ranks of each group on a node as in order",
+                name);
+        return (PlaceFault){LEDGER_SKIPPED, "placement is that of ranks in order, by symmetry", 0};
+    }
+    if (pairs_of(pool) <= PAIRS_MAX) return placed;
+    err_set(text, "placement \"%s\": %" PRIu64 " pairs of ranks to look at, over %d", name,
+            pairs_of(pool), PAIRS_MAX);
+    return too_dear(pool, "ranks in another order are too many to simulate");
 }

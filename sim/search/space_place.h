@@ -34,8 +34,16 @@ PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text);
 // Mixtures of EP and MoE-TP: experts cut as attention is, by all ranks, or not at all.
 PlaceFault space_place_mixture(const Pool *pool, Err *text);
 
-// What cannot be priced yet: ranks whose neighbours are not those of equal ranks.
-PlaceFault space_place_gap(const Fabric *fabric, const Arch *arch, const Pool *pool, Err *text);
+// What lies unevenly on the machine and is not worth its price: ranks that straddle its blocks
+// where stages as wide would not and would use as many of the `gpus` that a plan may use, and
+// ranks that straddle blocks, or blocks with more experts than others, with more pairs of ranks
+// than a search can afford to simulate. Others are searched like all plans.
+PlaceFault space_place_dear(const Fabric *fabric, const Arch *arch, uint32_t gpus, const Pool *pool,
+                            Err *text);
+
+// A placement other than LINEAR that is not tried: none differs from it by symmetry, it does not
+// fit on the machine, or there are more pairs of ranks than a search can afford to simulate.
+PlaceFault space_place_other(const Fabric *fabric, const Pool *pool, Err *text);
 
 // GPUs that tensor parallelism may span: a scale-up domain, or a node where there are no scale-up
 // links.

@@ -11,6 +11,7 @@
 #include "model/machine/device.h"
 #include "sim/search/evaluate.h"
 #include "sim/search/objective.h"
+#include "sim/search/pools.h"
 #include "sim/search/space.h"
 #include "sim/search/sweep_axes.h"
 
@@ -19,6 +20,7 @@
 // A machine to choose from. Borrowed.
 typedef struct SweepMachine {
     const char *name;    // as topology_load takes it
+    const char *device;  // of its GPUs, as topology_device_set takes it; NULL: its own
     const char *degrade; // faults that it has anyway (fault.h), NULL for none
     const DeviceCatalogue *catalogue;
     EvaluateInput input; // on the machine as given, with the workload and the price as given
@@ -33,18 +35,22 @@ typedef struct SweepSpec {
     SweepAxes axes;
     Objective objective; // what wins; of machines without a price none by cost
     SweepMode mode;
-    Plan held;           // with SWEEP_HOLD: on the first machine
+    Plan held;           // with SWEEP_HOLD: on the first machine; of one pool or of two
+    PoolsUse pools;      // of plans that are looked for; by throughput or cost when not unified
     uint32_t refine_ppm; // bisect changes until the ends differ by this part; 0: not
 } SweepSpec;
 
-// `evaluation` keeps no phases. A plan that is held has figures although it misses a limit.
+// `evaluation` keeps no phases; of separate pools it has the figures alone. A plan that is held has
+// figures although it misses a limit.
 typedef struct SweepCell {
     bool is_feasible, has_figures;
     uint32_t winner;  // position among the winners, SWEEP_NONE when nothing is feasible
     uint32_t machine; // of the plan
     uint32_t gpus;    // of that machine, alive or not
     Plan plan;
-    uint64_t sequences; // per attention-DP rank and micro-batch
+    uint64_t sequences;     // per attention-DP rank and micro-batch; of separate pools of decode
+    const PoolsRow *pooled; // the sweep's; NULL: a unified plan
+    const char *bottleneck; // a part of the cycle, or what bounds separate pools
     uint64_t price_uusd_per_gpu_hour;
     Evaluation evaluation;
     const char *reason; // why nothing is feasible; "" otherwise

@@ -10,6 +10,7 @@
 
 #include "model/base/text.h"
 #include "model/base/wide.h"
+#include "model/machine/port_rate.h"
 #include "sim/search/sweep.h"
 
 #define BYTES_PER_GBIT UINT64_C(125000000)
@@ -96,10 +97,9 @@ static bool read_gpus(const char *label, const char *text, uint64_t *out, Err *e
                    *out);
 }
 
-static bool read_rate(const char *label, const char *text, uint64_t *out, Err *err) {
-    if (!units_parse_rate(text, out, err)) return err_prefix(err, "%s", label);
-    return (*out >= 1 && *out <= TOPOLOGY_RATE_MAX_BPS) ||
-           err_set(err, "%s: expected a rate above 0 and at most 100 TB/s, found %s", label, text);
+static bool read_rate(LinkClass link_class, const char *label, const char *text, uint64_t *out,
+                      Err *err) {
+    return port_rate_parse(link_class, text, out, err) || err_prefix(err, "%s", label);
 }
 
 // By the rules of a scenario, on one that is thrown away.
@@ -129,11 +129,11 @@ static bool read_format(const char *label, const char *text, uint64_t *out, Err 
            err_set(err, "%s: expected bf16 or fp8, found %s", label, text);
 }
 
-static bool read_value(SweepKind kind, const char *label, const char *text, uint64_t *out,
+static bool read_value(const SweepAxis *axis, const char *label, const char *text, uint64_t *out,
                        Err *err) {
-    switch (kind) {
+    switch (axis->kind) {
     case SWEEP_GPUS: return read_gpus(label, text, out, err);
-    case SWEEP_LINK: return read_rate(label, text, out, err);
+    case SWEEP_LINK: return read_rate(axis->link_class, label, text, out, err);
     case SWEEP_FAIL: return read_fail(label, text, out, err);
     case SWEEP_ISL: return read_field(SCENARIO_ISL, label, text, out, err);
     case SWEEP_OSL: return read_field(SCENARIO_OSL, label, text, out, err);
@@ -214,7 +214,7 @@ static bool read_item(Draft *draft, char *text, const char *last, Arena *arena, 
         const char *value = with_unit(draft, parts[i], unit, arena);
         uint64_t zero;
         if (is_step && text_parse_u64(parts[i], &zero) && zero == 0) continue;
-        if (!read_value(draft->axis.kind, draft->label, value, &numbers[i], err)) return false;
+        if (!read_value(&draft->axis, draft->label, value, &numbers[i], err)) return false;
     }
     Item item = {numbers[0], count > 1 ? numbers[1] : numbers[0], numbers[2], 0};
     if (!check_range(draft, whole, &item, count == 3, err)) return false;

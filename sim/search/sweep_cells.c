@@ -8,7 +8,6 @@
 #include "model/machine/fabric_fault.h"
 #include "sim/search/rank.h"
 #include "sim/search/space_fit.h"
-#include "sim/search/space_place.h"
 #include "sim/search/sweep_machine.h"
 
 // What is known of one machine.
@@ -67,7 +66,6 @@ void sweep_cells_hold(SweepCells *cells, uint32_t machine, const Plan *plan) {
 typedef struct Point {
     SweepSetting setting;
     Scenario scenario; // borrows the arena of the machine's
-    bool has_price;
 } Point;
 
 static void apply(const SweepAxis *axis, uint64_t number, uint32_t machine, Point *point) {
@@ -130,8 +128,26 @@ static void say_nearest(SweepCells *cells, const Space *space, SweepCell *out) {
                                    row->nearest_text);
 }
 
-static void replan(SweepCells *cells, const SweepMachine *machine, const EvaluateInput *input,
-                   SweepCell *out) {
+static void take_unified(const RankRow *row, SweepCell *out) {
+    out->is_feasible = out->has_figures = true;
+    out->plan = row->plan;
+    out->sequences = row->sequences;
+    out->evaluation = row->evaluation;
+    out->bottleneck = evaluate_part_name(row->evaluation.bottleneck);
+}
+
+static void take_pools(SweepCells *cells, const PoolsRow *row, SweepCell *out) {
+    out->is_feasible = out->has_figures = true;
+    out->reason = "";
+    out->plan = row->plan;
+    out->sequences = row->decode.sequences;
+    out->pooled = arena_copy(cells->arena, row, 1, sizeof *row);
+    out->bottleneck = pools_limit_names[row->limit];
+    pools_figures(row, &out->evaluation);
+}
+
+static void replan_unified(SweepCells *cells, const SweepMachine *machine,
+                           const EvaluateInput *input, SweepCell *out) {
     RankOptions options = {
         .objective = cells->spec->objective, .scope = RANK_FIRST, .top = 1, .is_quiet = true};
     Ranking ranking;
@@ -140,16 +156,37 @@ static void replan(SweepCells *cells, const SweepMachine *machine, const Evaluat
         refuse(cells, err.text, out);
         return;
     }
-    if (ranking.row_count == 0) {
+    if (ranking.row_count == 0)
         say_nearest(cells, &ranking.space, out);
-    } else {
-        const RankRow *row = &ranking.rows[0];
-        out->is_feasible = out->has_figures = true;
-        out->plan = row->plan;
-        out->sequences = row->sequences;
-        out->evaluation = row->evaluation;
-    }
+    else
+        take_unified(&ranking.rows[0], out);
     rank_free(&ranking);
+}
+
+// Takes the pools when they serve more than what was found before.
+static void replan_pools(SweepCells *cells, const SweepMachine *machine, const EvaluateInput *input,
+                         SweepCell *out) {
+    PoolsSpec spec = {.experts = machine->experts, .most = 1, .is_quiet = true};
+    PoolsRanking pools;
+    Err err = {0};
+    if (!pools_rank(input, &spec, &pools, &err)) {
+        if (*out->reason == '\0' && !out->is_feasible) refuse(cells, err.text, out);
+        return;
+    }
+    bool is_better = pools.row_count > 0 && (!out->is_feasible || pools.rows[0].output_tok_s >
+                                                                      out->evaluation.output_tok_s);
+    if (is_better)
+        take_pools(cells, &pools.rows[0], out);
+    else if (!out->is_feasible && *out->reason == '\0')
+        say_nearest(cells, &pools.space, out);
+    pools_free(&pools);
+}
+
+static void replan(SweepCells *cells, const SweepMachine *machine, const EvaluateInput *input,
+                   SweepCell *out) {
+    PoolsUse use = cells->spec->pools;
+    if (use != POOLS_SEPARATE) replan_unified(cells, machine, input, out);
+    if (use != POOLS_UNIFIED) replan_pools(cells, machine, input, out);
 }
 
 // ---- A plan that is held
@@ -169,20 +206,24 @@ static bool has_room(const EvaluateInput *input, const Plan *plan, uint64_t sequ
     if ((uint64_t)pool->first_gpu + plan_gpus(plan) > live)
         return err_set(err, "the plan takes %u GPUs, the machine has %u", plan_gpus(plan), live);
     if (!plan_legal(plan, input->arch, err)) return false;
-    if (space_place_gap(input->fabric, input->arch, pool, err).reason != NULL) return false;
     return space_fit_alone(&fit, plan, &use, err) == NULL &&
            space_fit_full(&fit, plan, &use, err) == NULL;
 }
 
-static void hold(SweepCells *cells, const EvaluateInput *input, SweepCell *out) {
+static void set_formats(const SweepCells *cells, const EvaluateInput *input, Plan *plan) {
+    for (uint32_t i = 0; i < cells->spec->axes.count; i++)
+        for (uint32_t p = 0; p < plan->pool_count; p++)
+            if (cells->spec->axes.axes[i].kind == SWEEP_KV_FORMAT)
+                plan->pools[p].kv_format = input->scenario->kv_format;
+}
+
+static void hold_unified(SweepCells *cells, const EvaluateInput *input, SweepCell *out) {
     Err err = {0};
     Text over = {0};
     Plan plan = cells->held;
     Pool *pool = &plan.pools[0];
     pool->first_gpu = fabric_fault_start(input->fabric, plan_gpus(&plan));
-    for (uint32_t i = 0; i < cells->spec->axes.count; i++)
-        if (cells->spec->axes.axes[i].kind == SWEEP_KV_FORMAT)
-            pool->kv_format = input->scenario->kv_format;
+    set_formats(cells, input, &plan);
     out->plan = plan;
     out->sequences = space_sequences(pool, input->scenario->concurrency);
     if (!has_room(input, &plan, out->sequences, &err) ||
@@ -191,9 +232,47 @@ static void hold(SweepCells *cells, const EvaluateInput *input, SweepCell *out) 
         return;
     }
     out->has_figures = true;
+    out->bottleneck = evaluate_part_name(out->evaluation.bottleneck);
     out->is_feasible = rank_keeps_limits(input->scenario, &out->evaluation, &over);
     if (!out->is_feasible) refuse(cells, text_string(&over), out);
     text_free(&over);
+}
+
+// The same pools with as many instances, where they lie best, at the batch that serves most.
+static bool hold_in(SweepCells *cells, const EvaluateInput *input, SweepCell *out, Err *err) {
+    Plan plan = cells->held;
+    PoolsSpec spec = {.most = 1, .is_quiet = true, .held = &plan};
+    PoolsRanking pools;
+    set_formats(cells, input, &plan);
+    spec.wishes[PHASE_PREFILL].instances = plan.pools[0].replicas;
+    spec.wishes[PHASE_DECODE].instances = plan.pools[1].replicas;
+    if (!pools_rank(input, &spec, &pools, err)) return false;
+    bool is_found = pools.row_count > 0;
+    if (is_found)
+        take_pools(cells, &pools.rows[0], out);
+    else
+        say_nearest(cells, &pools.space, out);
+    pools_free(&pools);
+    return is_found || err_set(err, "%s", out->reason);
+}
+
+static void hold_pools(SweepCells *cells, const EvaluateInput *input, SweepCell *out) {
+    Scenario free = *input->scenario;
+    EvaluateInput other = *input;
+    Err err = {0}, again = {0};
+    if (hold_in(cells, input, out, &err)) return;
+    free.ttft_limit_ps = free.tpot_limit_ps = 0;
+    other.scenario = &free;
+    hold_in(cells, &other, out, &again); // for figures beside the limit that it misses
+    out->is_feasible = false;
+    refuse(cells, err.text, out);
+}
+
+static void hold(SweepCells *cells, const EvaluateInput *input, SweepCell *out) {
+    if (cells->held.pool_count > 1)
+        hold_pools(cells, input, out);
+    else
+        hold_unified(cells, input, out);
 }
 
 // ---- A cell
@@ -203,7 +282,7 @@ static void price_on(SweepCells *cells, uint32_t machine, const Point *point, Sw
     Place *place = &cells->places[machine];
     EvaluateInput input = given->input;
     Err err = {0};
-    *out = (SweepCell){.machine = machine, .winner = SWEEP_NONE, .reason = ""};
+    *out = (SweepCell){.machine = machine, .winner = SWEEP_NONE, .reason = "", .bottleneck = ""};
     provide(given, &point->setting, place);
     if (err_is_set(&place->wrong)) {
         refuse(cells, place->wrong.text, out);

@@ -9,6 +9,7 @@
 
 #include "model/base/wide.h"
 #include "model/machine/topology_degrade.h"
+#include "model/machine/topology_device.h"
 #include "model/machine/topology_synth.h"
 
 // ---- How many GPUs
@@ -246,7 +247,10 @@ static bool add_fault(const SweepMachine *machine, SweepFail fail, SweepVariant 
 bool sweep_machine_build(const SweepMachine *machine, const SweepSetting *setting,
                          SweepVariant *out, Err *err) {
     *out = (SweepVariant){0};
-    if (load(machine, setting, &out->topology, err) && set_rates(&out->topology, setting, err) &&
+    if (load(machine, setting, &out->topology, err) &&
+        (machine->device == NULL ||
+         topology_device_set(&out->topology, machine->catalogue, machine->device, err)) &&
+        set_rates(&out->topology, setting, err) &&
         (machine->degrade == NULL ||
          topology_degrade_add(&out->topology, "--degrade", machine->degrade, err)) &&
         build_fabric(machine, out, err) &&

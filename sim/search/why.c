@@ -8,6 +8,7 @@
 
 #include "model/base/mem.h"
 #include "model/plan/placed.h"
+#include "model/plan/pool_place.h"
 #include "sim/sim.h"
 
 const char *why_term_name(uint32_t term) {
@@ -70,12 +71,19 @@ static bool simulate(const WhyPlan *plan, const EvaluatePhase *phase, Timeline *
                        "plan with fewer micro-batches",
                        spans, WHY_SPANS_MAX);
     if (!why_load(plan, &load, err)) return false;
+    uint32_t *places;
+    if (!pool_place_order(input->fabric, &plan->plan->pools[0], &places, err)) {
+        load_free(&load);
+        return false;
+    }
     SimOptions options = {.form = input->form,
                           .first_gpu = plan->plan->pools[0].first_gpu,
+                          .places = places,
                           .keep_spans = true,
                           .flow_eps_ppb = input->flow_eps_ppb};
     bool done = sim_run(input->fabric, input->model, &phase->schedule, &phase->shape, &load,
                         &options, out, err);
+    mem_free(places);
     load_free(&load);
     return done;
 }

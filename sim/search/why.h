@@ -48,7 +48,7 @@ void why_path_free(WhyPath *path);
 typedef struct WhyPlan {
     const EvaluateInput *input;
     const Plan *plan;
-    uint64_t sequences; // per attention-DP rank and micro-batch
+    uint64_t sequences; // per attention-DP rank and micro-batch; of separate pools, of decode
 } WhyPlan;
 
 // The load of the plan's slots, as evaluate_plan simulates it with load_classes 0.
@@ -81,6 +81,12 @@ uint32_t why_busiest(const EvaluatePhase *phase);
 typedef struct WhyReach {
     uint32_t domains, nodes, leaves;
 } WhyReach;
-void why_reach(const Fabric *fabric, uint32_t first_gpu, const GroupFamily *family, WhyReach *out);
+// Live GPUs of ranks: places[r], or first_gpu + r with NULL.
+typedef struct WhyReachRanks {
+    uint32_t first_gpu;
+    const uint32_t *places;
+} WhyReachRanks;
+void why_reach(const Fabric *fabric, const WhyReachRanks *ranks, const GroupFamily *family,
+               WhyReach *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/plan/pool_place.h"
 #include "sim/engine.h"
 
 typedef struct Count {
@@ -155,8 +156,14 @@ bool why_link_read(const WhyPlan *plan, const EvaluatePhase *phase, WhyLinks *ou
     Load load;
     uint32_t handle;
     if (!why_load(plan, &load, err)) return false;
+    uint32_t *places;
+    if (!pool_place_order(input->fabric, &plan->plan->pools[0], &places, err)) {
+        load_free(&load);
+        return false;
+    }
     SimOptions options = {.form = input->form,
                           .first_gpu = plan->plan->pools[0].first_gpu,
+                          .places = places,
                           .flow_eps_ppb = input->flow_eps_ppb};
     Sim *sim = sim_open(input->fabric, input->model);
     bool done = sim_submit(sim, &phase->schedule, &phase->shape, &load, &options, 0, &handle, err);
@@ -166,6 +173,7 @@ bool why_link_read(const WhyPlan *plan, const EvaluatePhase *phase, WhyLinks *ou
         *out = links;
     }
     sim_close(sim);
+    mem_free(places);
     load_free(&load);
     return done;
 }

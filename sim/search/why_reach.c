@@ -35,12 +35,15 @@ static VertexId leaf_between(const Fabric *fabric, uint32_t from, uint32_t to, R
 typedef struct Group {
     const Fabric *fabric;
     const GroupFamily *family;
-    uint32_t first_gpu, index;
+    const WhyReachRanks *ranks;
+    uint32_t index;
 } Group;
 
 static uint32_t gpu_of(const Group *group, uint32_t j) {
     uint32_t rank = schedule_group_member(group->family, group->index, j);
-    return fabric_live_gpu(group->fabric, group->first_gpu + rank);
+    const WhyReachRanks *ranks = group->ranks;
+    return fabric_live_gpu(group->fabric,
+                           ranks->places != NULL ? ranks->places[rank] : ranks->first_gpu + rank);
 }
 
 // A member in another domain than the first one; the first one when there is none.
@@ -75,9 +78,10 @@ static void reach_of(const Group *group, WhyReach *out) {
     fabric_route_free(&route);
 }
 
-void why_reach(const Fabric *fabric, uint32_t first_gpu, const GroupFamily *family, WhyReach *out) {
+void why_reach(const Fabric *fabric, const WhyReachRanks *ranks, const GroupFamily *family,
+               WhyReach *out) {
     WhyReach reach = {0};
     uint32_t groups = family->count < WHY_GROUPS_MAX ? family->count : WHY_GROUPS_MAX;
-    for (uint32_t g = 0; g < groups; g++) reach_of(&(Group){fabric, family, first_gpu, g}, &reach);
+    for (uint32_t g = 0; g < groups; g++) reach_of(&(Group){fabric, family, ranks, g}, &reach);
     *out = reach;
 }

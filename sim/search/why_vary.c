@@ -17,6 +17,7 @@
 #include "model/machine/fabric_rule.h"
 #include "sim/flow.h"
 #include "sim/search/evaluate_memory.h"
+#include "sim/search/pools.h"
 
 struct WhyLab {
     WhyPlan plan;
@@ -72,24 +73,39 @@ void why_vary_close(WhyLab *lab) {
     mem_free(lab);
 }
 
+static bool evaluate_pools(const EvaluateInput *input, const WhyPlan *plan, WhyResult *out,
+                           Err *err) {
+    PoolsRow row;
+    if (!pools_evaluate(input, plan->plan, plan->sequences, &row, err)) return false;
+    *out = (WhyResult){
+        .tpot_ps = row.tpot_ps, .ttft_ps = row.ttft_ps, .tok_s_per_gpu = row.tok_s_per_gpu};
+    return true;
+}
+
+static bool evaluate_unified(const EvaluateInput *input, const WhyPlan *plan, WhyResult *out,
+                             Err *err) {
+    Evaluation evaluation;
+    if (!evaluate_plan(input, plan->plan, plan->sequences, &evaluation, err)) return false;
+    *out = (WhyResult){.tpot_ps = evaluation.tpot_ps,
+                       .ttft_ps = evaluation.ttft_ps,
+                       .tok_s_per_gpu = evaluation.tok_s_per_gpu};
+    evaluate_free(&evaluation);
+    return true;
+}
+
 static bool evaluate(const WhyLab *lab, const Fabric *fabric, const Calib *calib,
                      FoldMemory *routes, WhyResult *out, Err *err) {
     EvaluateInput input = *lab->plan.input;
     PriceModel model = {.device = input.model->device, .calib = calib};
-    Evaluation evaluation;
+    bool is_pooled = lab->plan.plan->pool_count > 1;
     input.fabric = fabric;
     input.model = &model;
     input.keep_phases = input.keep_spans = false;
     input.memory = evaluate_memory_open(&input);
     fold_memory_close(input.memory->routes);
     input.memory->routes = routes; // lent
-    bool done = evaluate_plan(&input, lab->plan.plan, lab->plan.sequences, &evaluation, err);
-    if (done) {
-        *out = (WhyResult){.tpot_ps = evaluation.tpot_ps,
-                           .ttft_ps = evaluation.ttft_ps,
-                           .tok_s_per_gpu = evaluation.tok_s_per_gpu};
-        evaluate_free(&evaluation);
-    }
+    bool done = is_pooled ? evaluate_pools(&input, &lab->plan, out, err)
+                          : evaluate_unified(&input, &lab->plan, out, err);
     input.memory->routes = NULL;
     evaluate_memory_close(input.memory);
     return done;

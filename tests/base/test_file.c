@@ -2,7 +2,11 @@
 #include "model/base/file.h"
 #include "tests/check.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // The folder of a test, its arena, and the current folder to come back to.
@@ -265,6 +269,49 @@ static void test_file_data_names_the_full_path(void **state) {
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
+#define MANY_B (1 << 22)
+
+static uint32_t count_names(void) {
+    uint32_t count = 0;
+    DIR *folder = opendir(".");
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+// A program that writes one file again and again, each time with one letter throughout, is ended
+// while it does: the file is whole, of one letter, and nothing lies beside it.
+static void test_file_write_is_whole_when_interrupted(void **state) {
+    Fixture *f = *state;
+    char *bytes;
+    size_t count;
+    Err err = {0};
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGINT, SIG_DFL);
+        char *text = malloc(MANY_B);
+        if (text == NULL) _exit(2);
+        for (int i = 0;; i++) {
+            memset(text, 'a' + i % 26, MANY_B);
+            file_write("many", text, MANY_B, &err);
+        }
+    }
+    const struct timespec moment = {.tv_nsec = 1000000}, while_it_writes = {.tv_nsec = 20000000};
+    while (!exists("many")) nanosleep(&moment, NULL);
+    nanosleep(&while_it_writes, NULL);
+    kill(child, SIGINT);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(count_names(), 1);
+    check_ok(file_read("many", MANY_B, &f->arena, &bytes, &count, &err), &err);
+    assert_int_equal(count, MANY_B);
+    for (size_t i = 1; i < count; i++)
+        if (bytes[i] != bytes[0]) fail_msg("byte %zu is another letter", i);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_file_read_gives_all_bytes),
@@ -282,6 +329,7 @@ int main(void) {
         IN_FOLDER(test_file_find_beside_prefers_the_folder),
         IN_FOLDER(test_file_shipped_lists_names_in_order),
         IN_FOLDER(test_file_data_names_the_full_path),
+        IN_FOLDER(test_file_write_is_whole_when_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,3 +257,28 @@ $ mkdir plans; $ROOT/tests/cli/plan_by_hand.sh mixtral-8x7b 3 1 1 1 >plans/three
 >            TP2 PP1 DP1 EP1 x1 on 2 GPUs: tp 3 -> 2, moe_tp 3 -> 2
 >            TP1 PP1 DP3 EP3 x1 on 3 GPUs: tp 3 -> 1, dp 1 -> 3, ep 1 -> 3, moe_tp 3 -> 1
 ? 1
+
+# a cache that is dealt out: in a release that has it, before it, and on an engine whose backend cannot
+$ $ROOT/tests/cli/plan_by_hand.sh deepseek-v3 8 1 1 1 '"dcp": 8' >dealt.json; moesim check dealt.json --topo hgx-h200 | sed -n '/^plan/p;/^verdict/p'
+> plan       TP8 PP1 DP1 EP1 x1 DCP8 on 8 GPUs
+> verdict    legal
+$ moesim check dealt.json --topo hgx-h200 --engine-version 0.9.1 | sed -n '/^verdict/,/^undecided/p'
+> verdict    illegal
+> broken     dcp-introduced: dcp 8: decode context parallelism is not in this release
+>            source: vllm-project/vllm#23734
+> nearest    TP8 PP1 DP1 EP1 x1 on 8 GPUs: without dcp 8
+$ moesim check dealt.json --topo hgx-h200 --engine sglang | sed -n '/^verdict/,$p'
+> verdict    illegal
+> broken     dcp-backend: dcp-size 8 needs an attention-backend of trtllm_mla and attention that is not sparse, found auto
+>            source: sgl-project/sglang#33926, #33325, #31821
+> nearest    TP8 PP1 DP1 EP1 x1 on 8 GPUs: without dcp 8
+$ moesim check dealt.json --topo hgx-h200 --engine sglang --set attention-backend=trtllm_mla | sed -n '/^verdict/p'
+> verdict    legal
+# ranks that share prompts, with and without requests of their own
+$ $ROOT/tests/cli/plan_by_hand.sh qwen3-235b-a22b 4 1 2 8 >two.json; sed 's/"dp": 2/"dp": 1/; s/"cp": 1/"cp": 2/' two.json >shared.json; moesim check shared.json --topo hgx-h200 | sed -n '/^plan/p;/^verdict/p'
+> plan       TP4 PP1 DP1 EP8 x1 PCP2 on 8 GPUs
+> verdict    legal
+$ sed 's/"tp": 4/"tp": 2/; s/"cp": 1/"cp": 2/' two.json >both.json; moesim check both.json --topo hgx-h200 | sed -n '/^verdict/,/^ *source/p'
+> verdict    illegal
+> broken     pcp-dp: prefill context parallelism of 2 does not go with dp 2
+>            source: vLLM config/parallel.py @00193b82

@@ -3,7 +3,7 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 1
 > reproduced: yes
 > schedule D
 > predicted  by simulator (folded), topology.json
-> measured   by host (expanded), this machine, all ranks in one thread
+> measured   by host (expanded), this machine, 4 ranks in shared memory
 > embedding_reduce    stage 0  tp collectives         nvlink  measured      2    17.0 us T E
 > attention_reduce    stage 0  tp collectives         nvlink  measured     96     814 us T E
 > routed_all_reduce   stage 0  tp collectives         nvlink  measured     96     814 us T E
@@ -12,7 +12,7 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 1
 # The same machine with a member for each rank: nothing differs.
 $ moesim simulate saved/plan-001.json --form expanded --timeline ranks.json | tail -n 1; moesim compare sim.json ranks.json
 > reproduced: yes
-> schedule   0a8cac22caedf4e6, shape c53d60fe6401e11a
+> schedule   fd7349726a851613, shape c53d60fe6401e11a
 > predicted  by simulator (folded), topology.json
 > measured   by simulator (expanded), topology.json
 >

@@ -191,3 +191,16 @@ $ moesim topo torus:4x4x4,100GB/s --degrade 'x[0].y[0].gpu[1]:down' | sed -n '/^
 > bisection     3.20 TB/s    3.10 TB/s
 > x[0].y[0].gpu[0] and 5 more keep 500 GB/s of 600 GB/s ici (83.3 %): collectives run at the pace of their slowest GPU
 >
+
+# One of 8 NICs of a node is dead. A library may stop where the machine does not: what NCCL does stands beside what is
+# left. A dead switch of NVLink is no NIC.
+$ moesim simulate --collective all-reduce -t hgx-h100:2 --size 1GiB --algorithm hierarchical --degrade 'unit[0].node[0].nic[3]:down' | sed -n '/^degraded/,/^bandwidth/p'
+> degraded   unit[0].node[0].nic[3]:down; as built 8.00 ms, the faults cost +11.5 %
+>            a job of NCCL that loses a NIC stops: each of its channels sends through one NIC; started
+>            again, it has what is left; unless NICs were merged into one device and port failover was
+>            set (NVIDIA/nccl issues 998 and 2192, of 2.29 and 2.30; RCCL alike: ROCm/rocm-systems
+>            pull request 6145)
+> bandwidth  algorithm 120 GB/s, bus 226 GB/s (nccl-tests, size 1073741824 B)
+$ moesim simulate --collective all-reduce -t hgx-h100:2 --size 1GiB --algorithm hierarchical --degrade 'unit[0].node[0].nvswitch[0]:down' | grep -c NCCL
+> 0
+? 1

@@ -48,7 +48,7 @@ $ moesim rank --topo switch:4,450GB/s --model mixtral-8x7b.json --isl 1k --osl 1
 >       "balancedness_in_order": 0.4948738496007948,
 >       "balancedness": 0.5388186103434692,
 
-$ moesim rank --topo switch:4,450GB/s --model mixtral-8x7b.json --isl 1k --osl 128 --concurrency 512 --load zipf:1.2 --top 40 --format json >order.json; grep -A 60 'DP4 EP4 x1"' order.json | grep -e redundant_experts -e expert_placement -e balancedness | head -n 4
+$ moesim rank --topo switch:4,450GB/s --model mixtral-8x7b.json --isl 1k --osl 128 --concurrency 512 --load zipf:1.2 --redundant-experts 0 --top 40 --format json >order.json; grep -A 60 'DP4 EP4 x1"' order.json | grep -e redundant_experts -e expert_placement -e balancedness | head -n 4
 >       "redundant_experts": 0,
 >       "expert_placement": "linear",
 >       "balancedness_in_order": 0.4948738496007948,

@@ -50,7 +50,7 @@ $ awk '/^class /,/^TPOT /' text | awk 'NR == 1 || /^TPOT/ { $1 = $1; print $1, N
 > without influence: 14 of 31
 
 $ moesim explain one/plan-001.json one/plan-004.json --quick --format csv >table; awk -F, '$1 == "term" && $3 == "difference_ps" && $2 == "step" { step = $4 } $1 == "term" && $3 == "difference_ps" && $2 != "step" { sum += $4; size = $4 < 0 ? -$4 : $4; if (rows++ && size > last) print "not sorted"; last = size } END { print rows, sum - step }' table
-> 17 0
+> 18 0
 
 # backwards all signs turn, and the same constants flip the order at the same factors
 $ moesim explain one/plan-004.json one/plan-001.json --format csv >back; moesim explain one/plan-001.json one/plan-004.json --format csv >table; grep ^flip table >flips; grep ^flip back | cmp - flips; awk -F, '$3 == "difference_ps" { sum[$2] += $4 } END { for (name in sum) if (sum[name] != 0) print name }' table back

@@ -5,23 +5,23 @@ $ moesim fit deepseek-v3 --topo hgx-h200 --tp 8 --isl 8k --osl 192 -c 16
 > model      deepseek-v3, 61 layers, cache in bf16
 > engine     vllm, 0.92 of memory (default) for all but graphs
 > asked      8192 tokens of context, 16 at once over each plan, lengths fixed:8192
-> machine    hgx-h200, 8 GPUs of 141 GB
+> machine    hgx-h200, 8 GPUs of 151 GB
 > plan       TP8 PP1 DP1 EP1 x1, GPUs 8 = 8 tp x 1 dp x 1 pp x 1 replica
 > step       8192 new tokens on an attention-DP rank
 >
 > memory of a GPU of each stage, with the sequences asked for
 > layers  weights  kv cache  recurrent state  activations  communication buffers  engine reserve  cuda graphs  usable     left
->   0-60  85.4 GB   9.21 GB                       5.27 GB                 451 MB          140 MB      1.07 GB  130 GB  29.3 GB
+>   0-60  85.4 GB   9.21 GB                       5.27 GB                 451 MB          140 MB      1.07 GB  139 GB  38.2 GB
 >
 > cache of a GPU of the fullest stage, groups by rule near
 > cache       layers  B per token and layer  B per entry  B of state  tokens per page  groups  padding layers
 > all tokens      61                   1152                                        64       1
 >
 > paging     a sequence of these lengths takes 576 MB for 576 MB: 0.00 % lost to pages and groups
-> room       38.5 GB for cache and state; 70272 B per token
+> room       47.4 GB for cache and state; 70272 B per token
 > longest    163840 tokens of one sequence, the model's own limit
-> most       66 sequences of 8192 tokens at once, 66 on each attention-DP rank
-> tokens     547416 of cache on each of 1 attention-DP ranks
+> most       82 sequences of 8192 tokens at once, 82 on each attention-DP rank
+> tokens     675126 of cache on each of 1 attention-DP ranks
 >
 > fits
 
@@ -122,42 +122,42 @@ $ moesim fit deepseek-v3 --topo hgx-h100+hgx-h200 --formats fp8,fp4 --engine sgl
 > hgx-h100  85.0 GB  fp8         TP8 PP1 DP1 EP1 x1     8  no    85.1 GB     86.5 GB  -15.7 GB        0             0  weights
 >         weights 85.1 GB and kv cache 576 MB exceed the usable 69.4 GB by 16.3 GB
 > hgx-h100  85.0 GB  fp4         TP8 PP1 DP1 EP1 x1     8  yes   48.2 GB     85.9 GB   21.3 GB   163840            36
-> hgx-h200   141 GB  fp8         TP8 PP1 DP1 EP1 x1     8  yes   85.1 GB     86.5 GB   40.3 GB   163840            69
-> hgx-h200   141 GB  fp4         TP4 PP1 DP1 EP1 x1     4  yes   95.6 GB      171 GB   30.3 GB   163840            52
+> hgx-h200   151 GB  fp8         TP8 PP1 DP1 EP1 x1     8  yes   85.1 GB     86.5 GB   50.0 GB   163840            86
+> hgx-h200   151 GB  fp4         TP4 PP1 DP1 EP1 x1     4  yes   95.6 GB      171 GB   40.1 GB   163840            69
 
 # Stages of unequal weight: the one with the least room decides
 $ moesim fit deepseek-v3 --devices H200 --tp 2 --pp 4 --format csv
 > machine,gpu_memory_B,requantised,plan,gpus,fits,stage,weights_B,kv_cache_B,state_B,activations_B,communication_B,reserve_B,graphs_B,usable_B,over_B,available_B,token_B,longest_context_tok,most_sequences,reason
-> 8 x H200 SXM,141000000000,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,0,71261327392,141557760,0,5265424384,450971566,139586437,1073741824,129720000000,0,52602690221,17280,163840,371,
-> 8 x H200 SXM,141000000000,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,1,86732612640,141557760,0,5265424384,450971566,139586437,1073741824,129720000000,0,37131404973,17280,163840,262,
-> 8 x H200 SXM,141000000000,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,2,92514786816,150994944,0,5265424384,450971566,139586437,1073741824,129720000000,0,31349230797,18432,163840,207,
-> 8 x H200 SXM,141000000000,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,3,87659306016,141557760,0,5265424384,450971566,139586437,1073741824,129720000000,0,36204711597,17280,163840,255,
+> 8 x H200 SXM,150754820096,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,0,71261327392,141557760,0,5265424384,450971566,139586437,1073741824,138694434488,0,61577124709,17280,163840,434,
+> 8 x H200 SXM,150754820096,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,1,86732612640,141557760,0,5265424384,450971566,139586437,1073741824,138694434488,0,46105839461,17280,163840,325,
+> 8 x H200 SXM,150754820096,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,2,92514786816,150994944,0,5265424384,450971566,139586437,1073741824,138694434488,0,40323665285,18432,163840,267,
+> 8 x H200 SXM,150754820096,,TP2 PP4 DP1 EP1 x1 vllm stages,8,yes,3,87659306016,141557760,0,5265424384,450971566,139586437,1073741824,138694434488,0,45179146085,17280,163840,319,
 $ moesim fit deepseek-v3 --devices "RTX 4090" --gpus 32 --tp 8 --pp 4
 > model      deepseek-v3, 61 layers, cache in bf16
 > engine     vllm, 0.92 of memory (default) for all but graphs
 > asked      8192 tokens of context (default), 1 at once over each plan, lengths fixed:8192
-> machine    32 x RTX 4090, 32 GPUs of 24.0 GB
+> machine    32 x RTX 4090, 32 GPUs of 25.8 GB
 > plan       TP8 PP4 DP1 EP1 x1 vllm stages, GPUs 32 = 8 tp x 1 dp x 4 pp x 1 replica
 > step       2048 new tokens on an attention-DP rank
 >
 > memory of a GPU of each stage, with the sequences asked for
 > layers  weights  kv cache  recurrent state  activations  communication buffers  engine reserve  cuda graphs   usable      left
->   0-14  18.0 GB    142 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  22.1 GB   2.01 GB
->  15-29  21.9 GB    142 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  22.1 GB  -1.86 GB
->  30-45  23.4 GB    151 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  22.1 GB  -3.33 GB
->  46-60  22.1 GB    142 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  22.1 GB  -2.10 GB
+>   0-14  18.0 GB    142 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  23.7 GB   3.63 GB
+>  15-29  21.9 GB    142 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  23.7 GB   -247 MB
+>  30-45  23.4 GB    151 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  23.7 GB  -1.72 GB
+>  46-60  22.1 GB    142 MB                       1.32 GB                 451 MB          140 MB      1.07 GB  23.7 GB   -479 MB
 >
 > cache of a GPU of the fullest stage, groups by rule near
 > cache       layers  B per token and layer  B per entry  B of state  tokens per page  groups  padding layers
 > all tokens      16                   1152                                        64       1
 >
 > paging     a sequence of these lengths takes 151 MB for 151 MB: 0.00 % lost to pages and groups
-> room       -3.18 GB for cache and state; 18432 B per token
+> room       -1.57 GB for cache and state; 18432 B per token
 > longest    0 tokens of one sequence
 > most       0 sequences of 8192 tokens at once, 0 on each attention-DP rank
 > tokens     0 of cache on each of 1 attention-DP ranks
 >
-> does not fit: stage 2 of 4: weights 23.4 GB, activations 1.32 GB, communication buffers 451 MB, kv cache 151 MB and engine reserve 140 MB exceed the usable 22.1 GB by 3.33 GB
+> does not fit: stage 2 of 4: weights 23.4 GB, activations 1.32 GB, communication buffers 451 MB, kv cache 151 MB and engine reserve 140 MB exceed the usable 23.7 GB by 1.72 GB
 ? 1
 
 # A state and a cache in pages of the same bytes, by another rule
@@ -266,12 +266,12 @@ $ moesim fit deepseek-v3 --topo hgx-h100 --tp 2 --dcp 3
 > engine     vllm, 0.92 of memory (default) for all but graphs
 > asked      8192 tokens of context (default), 1 at once over each plan, lengths fixed:8192
 > machine    hgx-h100, 8 GPUs of 85.0 GB
-> plan       TP2 PP1 DP1 EP1 x1, GPUs 2 = 2 tp x 1 dp x 1 pp x 1 replica
+> plan       TP2 PP1 DP1 EP1 x1 DCP3, GPUs 2 = 2 tp x 1 dp x 1 pp x 1 replica
 >
-> illegal: 3 ranks of context parallelism do not divide tp 2
+> illegal: pools[0]: dcp 3 does not divide tp 2
 ? 1
 $ moesim fit qwen3-30b-a3b --topo hgx-h100 --tp 8 --dcp 8 | tail -n 1
-> illegal: 8 ranks of context parallelism, and tp 8 holds each of 4 kv heads 2 times: only copies can be dealt out
+> illegal: dcp 8 does not divide 2, the copies that tp 8 keeps of each of 4 kv heads
 $ $ROOT/tests/cli/plan_by_hand.sh deepseek-v3 8 2 1 8 >wide.json; moesim fit deepseek-v3 --topo hgx-h100 --plan wide.json
 ! moesim: hgx-h100: the plan uses 16 GPUs, the machine has 8
 ? 2

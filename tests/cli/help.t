@@ -20,6 +20,8 @@ $ moesim help
 >   load           make or summarise a load: which experts tokens go to
 >   validate       hold predictions against published measurements
 >   shard          say which bytes of which files each rank of a plan reads
+>   calibrate      fit the constants of the price model to measurements
+>   scale          make a smaller plan with the communication pattern of a saved one
 >   emit           print the lines that start a plan on an engine
 >   import-plan    read lines that start an engine back into a plan
 >   run            run a plan for real (starts moesim-run)
@@ -59,6 +61,7 @@ $ moesim help simulate
 >   -f, --format table|json                                                     how to print the result (default table)
 >       --collective all-reduce|all-gather|reduce-scatter|all-to-all|broadcast  simulate this collective instead of a plan
 >   -t, --topo MACHINE                                                          with --collective or --transfers: on this machine
+>       --device NAME                                                           the GPUs of the machine are of this device of the catalogue, whatever it says of them
 >       --degrade FAULTS                                                        parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
 >       --size SIZE                                                             with --collective: bytes such as 1MiB; of an all-to-all, from each rank to each other one
 >       --ranks FIRST-LAST                                                      with --collective: these GPUs (default all)
@@ -117,6 +120,7 @@ $ moesim completion MACHINE
 > gb200-nvl4
 > gb300-nvl72
 > h100-nvl
+> h800-planes
 > hgx-a100
 > hgx-b200
 > hgx-b300
@@ -140,6 +144,7 @@ $ moesim completion MACHINE
 > rtx-pro-6000
 > tpu-v5p
 > tpu-v5p-cube
+> tpu7x
 > vr-nvl72
 
 $ moesim completion FILE
@@ -169,19 +174,20 @@ $ moesim help topo
 > vr-nvl72:N (N racks under a non-blocking tree), hgx-h100:N, -a100, -h200, -h20,
 > -h800, -b200, -b300, -rubin, mi300x:N, mi325x:N and mi355x:N (N nodes, the
 > same). After a comma follow, for units, racks and nodes, ib=RATE or eth=RATE
-> (InfiniBand or Ethernet of each NIC, such as ib=400Gbps) and oversubscription=R
-> (one cable up for R down at a leaf); latency=TIME (of a link of those with
-> rates; 500 ns by default in ring, switch and mesh); and device=NAME (of every
-> GPU; H100 SXM by default in those with rates, TPU v5p in torus). --degrade takes
-> faults separated by commas: PART:LEFT, or FROM>TO:LEFT for the links between two
-> parts. Parts are named from the root of the machine, as in its file:
-> tray[0].gpu[1], nvswitch[*]; a name that ends at a template stands for all parts
-> inside. LEFT is down, a share such as 50% or 17/18, a rate such as 25GB/s (the
-> most that each link keeps in each direction) or cables-N (N cables of each link
-> are down). A slow part has slow links. Quote it, because shells expand brackets,
-> * and >.
+> (InfiniBand or Ethernet of each NIC: ib=400Gbps, ib=NDR, eth=400G) and
+> oversubscription=R (one cable up for R down at a leaf); latency=TIME (of a link
+> of those with rates; 500 ns by default in ring, switch and mesh); and
+> device=NAME (of every GPU; H100 SXM by default in those with rates, TPU v5p in
+> torus). --degrade takes faults separated by commas: PART:LEFT, or FROM>TO:LEFT
+> for the links between two parts. Parts are named from the root of the machine,
+> as in its file: tray[0].gpu[1], nvswitch[*]; a name that ends at a template
+> stands for all parts inside. LEFT is down, a share such as 50% or 17/18, a rate
+> such as 25GB/s (the most that each link keeps in each direction) or cables-N (N
+> cables of each link are down). A slow part has slow links. Quote it, because
+> shells expand brackets, * and >.
 >
 > options:
+>       --device NAME            the GPUs of the machine are of this device of the catalogue, whatever it says of them
 >       --degrade FAULTS         parts and links that are down or slow, such as "nvswitch[4]:down", see "moesim help topo"
 >   -f, --format table|json|csv  how to print the result (default table)
 

@@ -86,7 +86,7 @@ $ sed 's/"scenario.json", "digest": "[0-9a-f]*"/"scenario.json", "digest": "0000
 > moesim: saved/scenario.json: digest D is not the 0000000000000000 that the plan was made for
 
 $ sed 's/"cp": 1/"cp": 2/' saved/plan-001.json >saved/p.json; moesim simulate saved/p.json
-! moesim: saved/p.json:9:5: pools[0]: cp is 2, expected 1: context parallelism is not planned yet
+! moesim: saved/p.json:9:5: pools[0]: ep 8 x moe_tp 1 is 8 ranks, expected tp 8 x dp 1 x cp 2 = 16
 ? 2
 
 $ sed '/"result"/,/^  }/d; s/"transfers": \[\],/"transfers": []/' saved/plan-001.json >saved/p.json; moesim explain saved/p.json

@@ -35,7 +35,7 @@ $ moesim topo "$ROOT/tests/machine/import/rccl.xml" --format json >edited.json; 
 > diameter  1 links, 500 ns
 >
 > part  kind  device  count  memory each  memory
-> gpu   gpu   MI300X      2       192 GB  384 GB
+> gpu   gpu   MI300X      2       206 GB  412 GB
 > cpu   cpu               1
 >
 > link class  cables  out of a GPU  bisection
@@ -45,12 +45,12 @@ $ moesim topo "$ROOT/tests/machine/import/rccl.xml" --format json >edited.json; 
 > bandwidth is per direction; ib and eth of a GPU are its share of all NICs
 >
 > from             to      class  cables  bandwidth  latency  confidence  source
-> machine: gpu[0]  gpu[1]  xgmi        1  64.0 GB/s   500 ns  C           AMD Instinct data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
+> machine: gpu[0]  gpu[1]  xgmi        1  64.0 GB/s   500 ns  C           AMD Instinct data sheet of the product; collected in stas00/ml-engineering, compute/accelerator; memory as the driver reports it (206141652992 B: sgl-project/sglang pull request 32670)
 > machine: gpu[*]  cpu     pcie        1  63.0 GB/s   200 ns  B           link_speed and link_width of the dump; latency: a budget for hardware alone
 > confidence: A vendor or source code, B third party, C derived, M no source
 >
-> device  confidence  source                                                                                           note
-> MI300X  A           AMD Instinct data sheet of the product; collected in stas00/ml-engineering, compute/accelerator  7 xGMI links of 64 GB/s raw, of which about 48 are reached; 256 MB of last-level cache besides the L2
+> device  confidence  source                                                                                                                                                                                    note
+> MI300X  A           AMD Instinct data sheet of the product; collected in stas00/ml-engineering, compute/accelerator; memory as the driver reports it (206141652992 B: sgl-project/sglang pull request 32670)  7 xGMI links of 64 GB/s raw, of which about 48 are reached; 256 MB of last-level cache besides the L2
 
 # A fabric, for programs.
 $ moesim topo "$ROOT/tests/machine/import/fabric.out" --format csv | head -12

@@ -63,6 +63,7 @@ $ moesim rank --topo hgx-h100:2 --model qwen3-30b-a3b --isl 4k --osl 64 -c 64 --
 > plan-001.json
 > qwen3-30b-a3b.json
 > report.csv
+> report.html
 > report.json
 > reproduce.sh
 > saved.json
@@ -114,9 +115,8 @@ $ moesim simulate pools/plan-001.json --form folded
 ! moesim: --form: not done for separate pools, expected a plan of one pool
 ? 2
 
-$ moesim explain pools/plan-001.json
-! moesim: pools/plan-001.json: expected one pool, found 2; what separate pools do is said by "moesim simulate"
-? 2
+$ moesim explain pools/plan-001.json --quick | grep -cE '^(prefill|decode): an instance of'
+> 2
 
 # --- what has no separate pools
 $ moesim rank --topo switch:1,450GB/s --model qwen3-8b --pools separate
@@ -169,3 +169,12 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b --pools separate --d
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b --pools separate --samples 4
 ! moesim: --samples: not done for separate pools, expected --pools unified
 ? 2
+
+# --- the page of a saved folder: tables and pictures as of unified plans, whole and without anything fetched
+$ ! command -v xmllint >/dev/null || xmllint --noout pools/report.html; grep -c '<svg' pools/report.html; grep -cE '<script|<img|<link|href=|src=|https:' pools/report.html; grep -o '<h2>[^<]*' pools/report.html
+> 4
+> 0
+> <h2>plans
+> <h2>pictures
+> <h2>other ratios of the first pools, by arithmetic
+> <h2>instances and pools that are not in the table

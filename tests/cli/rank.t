@@ -40,16 +40,21 @@ $ sed -n '/^best/,$p' table | sed -E 's/^best: .* on 4 of 4 GPUs: [0-9]+ (.*), a
 >  PLAN: at most ...
 >
 > 34 plans considered, 26 bounded, N simulated, N feasible, 1 shown
-> tried around the first plans alone: no overlap, dispatch in chunks, twice the micro-batches; not at all: context parallelism, of which no schedule is known, and ranks in another order than GPUs
+> tried around the first plans alone: no overlap, dispatch in chunks, twice the micro-batches, caches dealt out, ranks in another order than GPUs (all plans with --placement any)
+> tried where it can pay alone: prefill context parallelism (the TTFT of long prompts), eplb and redundant experts (a --load that is not even), caches in fp8 (scales in the checkpoint, or --kv-format any)
 
 # a full machine is not told how full it is; what was given comes back as it was given
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --isl 1k --osl 128 --concurrency 1200 --top 1 --price 2.5 --max-ttft 100s >full; grep -E '^(limits|price|[0-9]+ requests)' full
 > limits     TTFT <= 100 s, TPOT <= 50.0 ms (default); plans over a limit are left out
 > price      $2.50 for a GPU and hour
 
-# what could not be priced is told beside the best of what was
-$ moesim rank --topo hgx-h100:3 --model qwen3-30b-a3b.json --isl 128 --osl 32 --concurrency 64 --top 1 >some; grep ^best some | sed -E 's/.*(the median)/\1/; s/[0-9]+/N/g; s/;.*//'
-> the median of N plans (N plans could not be priced)
+# ranks that straddle nodes are priced too, and left out where stages as wide do not
+$ moesim rank --topo hgx-h100:3 --model qwen3-30b-a3b.json --isl 128 --osl 32 --concurrency 64 --top 1 >some; grep -c 'could not be priced' some; grep -A2 straddle some
+> 0
+>     7  not searched: ranks straddle blocks where stages as wide, on as many GPUs, do not
+>         TP1 PP1 DP6 EP6 x4: stages of 6 ranks straddle blocks of 8 GPUs, where stages of 8 ranks
+>         would not, on as many GPUs
+>     5  not searched: decode context parallelism takes longer than what it saves of reading
 
 # --- programs read keys with units
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --format csv --top 2 | head -n 1
@@ -223,7 +228,8 @@ $ moesim rank --topo hgx-h100 --model deepseek-v3.json | sed -n '/^no plan/,$p';
 >         TP1 PP1 DP5 EP1 x1 gather: leaves 3 of 8 GPUs idle
 >
 > 105 plans considered, 0 bounded, 0 simulated, 0 feasible, 0 shown
-> tried around the first plans alone: no overlap, dispatch in chunks, twice the micro-batches; not at all: context parallelism, of which no schedule is known, and ranks in another order than GPUs
+> tried around the first plans alone: no overlap, dispatch in chunks, twice the micro-batches, caches dealt out, ranks in another order than GPUs (all plans with --placement any)
+> tried where it can pay alone: prefill context parallelism (the TTFT of long prompts), eplb and redundant experts (a --load that is not even), caches in fp8 (scales in the checkpoint, or --kv-format any)
 ! moesim: no plan is feasible; nearest miss: TP8 PP1 DP1 EP1 x1: weights 681 GB over 8 GPUs: 85.1 GB and 591 MB of engine reserve on the fullest exceed the usable 76.5 GB by 9.21 GB per GPU
 ? 1
 

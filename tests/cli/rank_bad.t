@@ -220,3 +220,12 @@ $ moesim explain ./folder
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --save whole >/dev/full; status=$?; ls -d whole* 2>/dev/null; exit $status
 ! moesim: cannot write to stdout: No space left on device
 ? 2
+
+# --- a machine beyond what can be searched is told at once, with the number and the limit
+$ moesim rank --topo switch:65536,450GB/s
+! moesim: a scale-up domain of 65536 GPUs: plans are searched on domains of at most 4096, choose fewer GPUs with --gpus
+? 2
+
+$ printf 'SwitchName=a Nodes=n[1-400]\nSwitchName=b Nodes=m[1-200]\nSwitchName=top Switches=a,b\n' >topology.conf; moesim rank --topo topology.conf
+! moesim: 4800 GPUs of an irregular machine, where each pair has a route of its own: plans are searched on at most 4096, choose fewer with --gpus
+? 2

@@ -38,13 +38,13 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --gpus 8
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --gpus 1:2:3
 ! moesim: --gpus: expected a count such as "4096" or "8k", found "2:3"
 ? 2
-$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --gpus 2 --pools separate
-! moesim: --gpus: expected --pools unified
-? 2
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --gpus 2 --pools separate --top 1 --format csv | cut -d, -f6-8
+> prefill_gpus,decode_gpus,idle_gpus
+> 1,1,2
 
 # --- engines: what they refuse is in the ledger by the name of the rule
 $ moesim rank --topo nvl72.json --model deepseek-v3.json --engine sglang --top 1 | grep -A 1 'sglang: ep-divides'
->    54  engine refuses: sglang: ep-divides
+>    78  engine refuses: sglang: ep-divides
 >         TP1 PP1 DP72 EP72 x1: 256 experts and 0 redundant ones do not divide by ep-size 72
 $ moesim rank --topo nvl72.json --model deepseek-v3.json --engine any --top 1 | grep -o '^best: TP1 PP1 DP72 EP72 x1'
 > best: TP1 PP1 DP72 EP72 x1

@@ -47,13 +47,26 @@ $ moesim-run $ROOT/tests/golden/schedule_experts.json --format json
 >   "skipped": []
 > }
 
+# Three runs after one warm-up: the same bytes each time, a timeline of each of the three; it says what made it.
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 --iterations 3 --warm-up 1 --timeline real.json >again.txt; moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 | diff - again.txt && ls real*.json && grep -c '"complete": true' real-002.json && grep -o '"machine": .*\|"versions": "moesim-run [^ ,]*' real-002.json
+> real-001.json
+> real-002.json
+> real-003.json
+> 1
+> "machine": "this machine, 4 ranks in shared memory",
+> "versions": "moesim-run 0.1.0
+
+# A timeline of another shape is refused as a stand-in.
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --compute timed:real-001.json --tokens 2 2>&1 | sed 's/shape [0-9a-f]*/shape D/;s/expected [0-9a-f]*/expected D/'
+> moesim-run: real-001.json: a timeline of shape D, expected D
+
 $ moesim-run help
 > usage: moesim-run COMMAND [OPTION]... [OPERAND]...
 >
 > run schedules of moesim for real
 >
 > commands:
->   run         run the data movement of a schedule on the host
+>   run         run a schedule on real bytes
 >   help        list the commands, or explain one
 >   version     print the version
 >   man         print the manual page (mdoc)
@@ -64,22 +77,38 @@ $ moesim-run help
 $ moesim-run help run
 > usage: moesim-run run [OPTION]... SCHEDULE
 >
-> run the data movement of a schedule on the host
+> run a schedule on real bytes
 >
 > Checks the schedule, fills every buffer of every rank with seeded bytes, runs
-> all copies, sends, receives and collectives on them in one thread, and prints a
-> digest of each buffer and the bytes moved. Operations that compute are skipped,
-> and listed.
+> all copies, sends, receives and collectives on them, and prints a digest of each
+> buffer and the bytes moved. Each stream of each rank is a thread. Operations
+> that compute are skipped and listed, or stood in by a sleep as long as a
+> timeline predicts; both are marked in the timeline that is written.
 >
 > options:
->       --tokens N           new tokens of one attention-DP rank (default 1)
->       --sequences N        sequences that they belong to (default 1)
->       --kv-tokens N        cached tokens that attention reads, over all sequences (default 1)
->       --qk-pairs N         pairs of a new token and a token that it attends to (default 1)
->       --load FILE          tokens by expert; every expert gets the same without it
->       --timeline FILE      write the time of every operation on every rank, for "moesim compare"
->       --seed N             of the bytes that fill every buffer before the run (default 1)
->   -f, --format table|json  how to print the result (default table)
+>       --tokens N                new tokens of one attention-DP rank (default 1)
+>       --sequences N             sequences that they belong to (default 1)
+>       --kv-tokens N             cached tokens that attention reads, over all sequences (default 1)
+>       --qk-pairs N              pairs of a new token and a token that it attends to (default 1)
+>       --load FILE               tokens by expert; every expert gets the same without it
+>       --backend host|net|mpi    what the ranks are, and how bytes move (default host)
+>       --compute UNIT            what runs where the schedule computes: skip, timed:FILE of a predicted timeline, or model (default skip)
+>       --model MODEL             model: the config.json whose seeded weights compute
+>       --plan FILE               model: the plan that the schedule is of
+>       --assume FIELD=VALUE,...  model: take these values for fields of its config
+>       --routing free|forced     model: experts are chosen by the router, or so that each gets what the load gives it (default free)
+>       --logits FILE             model: write the logits behind every pass, as CSV
+>       --write-load FILE         model: write which experts the tokens went to, for "moesim simulate --load"
+>       --timeline FILE           write the time of every operation on every rank, for "moesim compare"
+>       --iterations N            runs of the schedule; FILE becomes FILE-001, ... (default 1)
+>       --warm-up N               runs before them, of which no timeline is written (default 0)
+>       --timeout TIME            how long a rank waits for a silent one (default 30 s)
+>       --hosts LIST              net: NAME:RANKS of each host, by commas; all ranks on this host without it
+>       --interface NAME          net: the network interface of every host; without it, names of hosts are addresses
+>       --agent COMMAND           net: starts a program on a host, given its name and the program's words, as ssh does
+>       --join                    net: what an agent is given, to be one host of a run
+>       --seed N                  of the bytes that fill every buffer before the run (default 1)
+>   -f, --format table|json       how to print the result (default table)
 
 $ moesim-run --version
 > moesim-run 0.1.0
@@ -125,4 +154,24 @@ $ head -c 300 $ROOT/tests/golden/schedule_ring.json > cut.json; moesim-run run c
 
 $ sed 's/"lag": 2, //' $ROOT/tests/golden/schedule_ring.json > stuck.json; moesim-run run stuck.json
 ! moesim-run: stuck.json: deadlock: recv "receive" of role "stage 0" waits for send "send" of role "stage 3" behind recv "receive", which waits for send "send" of role "stage 2" behind recv "receive", which waits for send "send" of role "stage 1" behind recv "receive", which waits for send "send" of role "stage 0" behind recv "receive"
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --compute magic
+! moesim-run: --compute: expected skip, timed:FILE or model, found "magic"
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --iterations 0
+! moesim-run: --iterations: expected 1 to 10000, found 0
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --timeout 2h
+! moesim-run: --timeout: expected a time up to an hour, found 2h
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --backend cuda
+! moesim-run: --backend: expected host, net or mpi, found "cuda"
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --compute timed:cut.json
+! moesim-run: cut.json:16:15: unexpected end of file, expected a value after ':'
 ? 2

@@ -2,13 +2,13 @@
 
 $ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 2 --save plans >table; grep -c . plans/plan-001.json
 > 54
-$ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 2 --load zipf:0.8 --samples 3 | grep -A6 '^p99 TPOT'
+$ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 2 --load zipf:0.8 --redundant-experts 0 --samples 3 | grep -A6 '^p99 TPOT'
 > p99 TPOT over 3 loads of zipf:0.8, seed 1 (of at most 16384 tokens, enough for larger steps); TPOT: as ranked, the ranks in classes; expected load: every rank and layer with its own
 >
 > #  plan                               TPOT  expected load      p50      p95      p99
 > 1  TP1 PP1 DP8 EP8 x1 gather       4.92 ms        4.92 ms  4.92 ms  4.92 ms  4.92 ms
 > 2  TP1 PP1 DP8 EP8 x1 tbo-prefill  5.01 ms        5.01 ms  5.00 ms  5.00 ms  5.00 ms
-$ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 1 --load zipf:0.8 --samples 3 --format json | grep -A14 '"sampled_tpot"'
+$ moesim rank --topo switch:8,450GB/s --model deepseek-v2-lite.json --isl 256 --osl 32 --concurrency 64 --top 1 --load zipf:0.8 --redundant-experts 0 --samples 3 --format json | grep -A14 '"sampled_tpot"'
 >   "sampled_tpot": {
 >     "samples": 3,
 >     "load_law": "zipf:0.8",

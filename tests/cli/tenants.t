@@ -205,7 +205,7 @@ $ moesim tenants $ROOT/tests/bad/tenants-first-gpu.json c.json --topo hgx-h100:2
 ! moesim: $ROOT/tests/bad/tenants-first-gpu.json:6:5: pools[0]: first_gpu 4294967295 and 4 ranks are over 1000000 GPUs
 ? 2
 $ moesim tenants d.json d.json --topo $ROOT/tests/bad/tenants-mixed-machine.json -s short.json --at 0,4
-! moesim: $ROOT/tests/bad/tenants-mixed-machine.json: tenants on mixed GPUs (A100 SXM 80G and H100 SXM), expected one device
+! moesim: $ROOT/tests/bad/tenants-mixed-machine.json: mixed GPUs (A100 SXM 80G and H100 SXM), expected one device
 ? 2
 $ moesim tenants b.json --topo hgx-h100:2 -s long-context
 ! moesim: $ROOT/scenarios/long-context.json:7:10: isl: isl 131072 + osl 1024 is 132096 tokens, more than the model's context of 40960

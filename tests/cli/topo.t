@@ -126,7 +126,7 @@ $ moesim topo ring:4,450GB/s --format json
 >   "name": "ring:4,450GB/s",
 >   "source": "",
 >   "digest": "9b0128ddd3c4bc00",
->   "devices_digest": "908fe8576bf09ca3",
+>   "devices_digest": "7ef9caf8b05ffe67",
 >   "uniform": false,
 >   "shape": [4],
 >   "gpu_count": 4,
@@ -157,7 +157,7 @@ $ moesim topo mixed.json
 > diameter  2 links, 400 ns
 >
 > part  kind  device        count  memory each   memory
-> old   gpu   A100 SXM 80G      1      80.0 GB  80.0 GB
+> old   gpu   A100 SXM 80G      1      85.2 GB  85.2 GB
 > new   gpu   H100 SXM          1      85.0 GB  85.0 GB
 > cpu   cpu                     1
 >
@@ -172,7 +172,7 @@ $ moesim topo mixed.json
 > confidence: A vendor or source code, B third party, C derived, M no source
 >
 > device        confidence  source                                                                                                                                                                                                                  note
-> A100 SXM 80G  A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator
+> A100 SXM 80G  A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator; memory as a process sees it (79.35 GiB: MoonshotAI/Kimi-VL issue 54)
 > H100 SXM      A           NVIDIA data sheet of the product; collected in stas00/ml-engineering, compute/accelerator; memory as vLLM's start-up log prints it on this GPU (llm-d-incubation/llm-d-planner, docs/empirical-vllm-memory-results.md)  80 GB are printed
 
 # 16 units of a B200 SuperPOD: 128 leaves, 128 spines, 64 cores and 4096 cables in each tier, as published. 512 nodes have

@@ -68,6 +68,9 @@ $ moesim topo nvl72:2,450GB/s
 $ moesim topo nvl72:2,ib=400
 ! moesim: "nvl72:2,ib=400", column 9: expected a rate such as "400 Gbit/s", found "400": no unit
 ? 2
+$ moesim topo nvl72:2,ib=NDX
+! moesim: "nvl72:2,ib=NDX", column 9: expected a rate such as "400 Gbit/s" or "400G", or a generation of InfiniBand (SDR, DDR, QDR, FDR, EDR, HDR, NDR, XDR), found "NDX"
+? 2
 $ moesim topo nvl72:2,ib=1600Gbps
 ! moesim: "nvl72:2,ib=1600Gbps", column 9: expected at most 800 Gbit/s, the port of a switch
 ? 2

@@ -69,6 +69,10 @@ $ moesim whatif --topo hgx-h100:2 --model qwen3-30b-a3b.json --vary 'fail=link|p
 >            nic: unit.node[0].nic[0]:down
 >            switch: unit.leaf[0]:down
 >            gpu: unit.node[0].gpu[0]:down
+>            a job of NCCL that loses a NIC stops: each of its channels sends through one NIC; started
+>            again, it has what is left; unless NICs were merged into one device and port failover was
+>            set (NVIDIA/nccl issues 998 and 2192, of 2.29 and 2.30; RCCL alike: ROCm/rocm-systems
+>            pull request 6145)
 > plan       the best of each cell, by throughput
 
 # --- the cheaper of two machines as the price of one rises
@@ -132,8 +136,12 @@ $ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k --ref
 ! moesim: --refine: expected 0.01 to 100 percent, found 0
 ? 2
 
-$ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k --hold "$ROOT/tests/bad/whatif-two-pools.json"
-! moesim: --hold: $ROOT/tests/bad/whatif-two-pools.json: expected one pool, found 2
+# two pools are held too; three, or two that do the same, are not
+$ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k --osl 64 -c 64 --hold "$ROOT/tests/bad/whatif-two-pools.json" --format csv | cut -d, -f2-6
+> feasible,winner,machine,plan,machine_gpus
+> yes,A,hgx-h100:1,TP1 PP1 DP4 EP4 x1 + TP1 PP1 DP4 EP4 x1,8
+$ sed 's/"kind": "decode"/"kind": "prefill"/' "$ROOT/tests/bad/whatif-two-pools.json" >same.json; moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k --hold same.json
+! moesim: --hold: same.json: expected a prefill pool, then a decode pool, and a transfer
 ? 2
 
 $ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k --hold "$ROOT/tests/bad/whatif-micro-batches.json"
@@ -154,3 +162,22 @@ $ moesim whatif --topo hgx-h100:1+ --model qwen3-30b-a3b.json --vary isl=1k
 $ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k --osl 16 -c 16 --csv nosuch/a.csv
 ! moesim: --csv: nosuch/a.csv: cannot be written: no such file or folder
 ? 2
+
+# --- separate pools: in each cell the better of both kinds, never worse than either; a held pair has its figures
+$ for use in unified separate both; do moesim whatif --topo switch:4,450GB/s --model qwen3-30b-a3b --isl 4k --osl 64 --vary concurrency=16,64 --pools $use --format csv | tail -n +2 | cut -d, -f9; done | paste - - - - - - | awk '{ print ($5 >= $1 && $5 >= $3), ($6 >= $2 && $6 >= $4) }'
+> 1 1
+$ moesim whatif --topo switch:4,450GB/s --model qwen3-30b-a3b --isl 4k --osl 64 --vary concurrency=16,64 --pools both | sed -n '/^plan/p'
+> plan       the best of each cell, by throughput; prefill and decode in pools of their own where that serves more
+$ moesim whatif --topo switch:4,450GB/s --model qwen3-30b-a3b --isl 4k --osl 64 --vary concurrency=16,64 --pools separate --format json | grep -cE '"(bound_by|cache_per_request_B)"'
+> 4
+$ moesim whatif --topo switch:4,450GB/s --model qwen3-30b-a3b --vary isl=1k --pools both --objective tpot
+! moesim: --objective tpot: separate pools are ordered by throughput or cost
+? 2
+$ moesim plan-capacity --topo switch:4,450GB/s --model qwen3-30b-a3b --isl 4k --osl 64 --tokens-per-day 1G --pools separate --format csv | cut -d, -f5 | grep -c ' + '
+> 1
+
+# --- Ctrl-C while cells are priced: no file, whole or half
+$ env --default-signal=INT moesim whatif --topo hgx-h100:2 --model qwen3-30b-a3b --vary isl=500:16k,concurrency=16:4k --csv cut.csv --svg cut.svg >/dev/null & sleep 0.3; kill -INT $!; wait $!; echo $?; ls | grep -c cut
+> 130
+> 0
+? 1

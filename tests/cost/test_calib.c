@@ -175,6 +175,31 @@ static void test_calib_missing_file_is_named(void **state) {
     assert_non_null(strstr(err.text, "no-such-calibration.json: no such file"));
 }
 
+static void test_calib_is_written_and_read(void **state) {
+    (void)state;
+    Calib calib = {0}, back = {0};
+    Text text = {0};
+    Err err = {{0}};
+    check_ok(calib_load(DEFAULT, "blackwell", &calib, &err), &err);
+    calib.values[CALIB_ETH] = (CalibValue){.value = 0.987654321,
+                                           .low = 0.98,
+                                           .high = 1,
+                                           .provenance = PROVENANCE_MEASURED,
+                                           .source = "a test"};
+    calib_write(&calib, "written", "a test", &text);
+    check_ok(calib_parse("written.json", text_string(&text), text.length, "blackwell", &back, &err),
+             &err);
+    for (int param = 0; param < CALIB_COUNT; param++) {
+        check_close(back.values[param].value, calib.values[param].value, 1e-18);
+        check_close(back.values[param].high, calib.values[param].high, 1e-18);
+        assert_int_equal(back.values[param].provenance, calib.values[param].provenance);
+    }
+    assert_true(back.values[CALIB_ETH].value == 0.987654321);
+    text_free(&text);
+    calib_free(&calib);
+    calib_free(&back);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calib_default_serves_every_generation),
@@ -185,6 +210,7 @@ int main(void) {
         cmocka_unit_test(test_calib_plain_numbers_are_not_drawn),
         cmocka_unit_test(test_calib_refuses_bad_files_with_one_line),
         cmocka_unit_test(test_calib_missing_file_is_named),
+        cmocka_unit_test(test_calib_is_written_and_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

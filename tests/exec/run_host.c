@@ -5,8 +5,8 @@
 
 static const StepShape one_token = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
 
-HostResult run_host(const Schedule *schedule, HostFill *fill) {
-    HostResult result = {0};
+InterpResult run_host(const Schedule *schedule, InterpFill *fill) {
+    InterpResult result = {0};
     Load load = load_uniform();
     HostInit init = {.fill = fill};
     Err err = {0};
@@ -15,7 +15,7 @@ HostResult run_host(const Schedule *schedule, HostFill *fill) {
 }
 
 void run_host_refused(const Schedule *schedule, const Load *load, const char *message) {
-    HostResult result = {0};
+    InterpResult result = {0};
     HostInit init = {0};
     Err err = {0};
     check_fails(host_run(schedule, &one_token, load, &init, &result, &err), &err, message);

@@ -4,10 +4,9 @@
 #include "tests/exec/run_host.h"
 #include "tests/plan/hand_schedule.h"
 
-static float float_at(const HostResult *result, const Schedule *schedule, BufferId buffer,
-                      uint32_t rank, uint32_t i) {
+static float float_at(const InterpResult *result, BufferId buffer, uint32_t rank, uint32_t i) {
     float value;
-    memcpy(&value, host_buffer(result, schedule, buffer, rank) + i * sizeof value, sizeof value);
+    memcpy(&value, interp_buffer(result, buffer, rank) + i * sizeof value, sizeof value);
     return value;
 }
 
@@ -24,11 +23,11 @@ static void fill_numbers(void *context, BufferId buffer, uint32_t rank, uint8_t 
 static void run_ring(uint32_t passes, uint32_t lag, float want_first, float want_last) {
     Schedule schedule;
     hand_ring(passes, lag, &schedule);
-    HostResult result = run_host(&schedule, fill_numbers);
-    assert_true(float_at(&result, &schedule, 0, 0, 0) == want_first);
-    assert_true(float_at(&result, &schedule, 6, 3, 0) == want_last);
+    InterpResult result = run_host(&schedule, fill_numbers);
+    assert_true(float_at(&result, 0, 0, 0) == want_first);
+    assert_true(float_at(&result, 6, 3, 0) == want_last);
     assert_int_equal(result.linked_B[OP_CLASS_PIPELINE], 4 * 4 * passes);
-    host_free(&result);
+    interp_free(&result);
     schedule_free(&schedule);
 }
 
@@ -85,14 +84,14 @@ static uint32_t dealt(uint32_t r, uint32_t j, uint32_t pairs) {
     return count;
 }
 
-static void check_received(const HostResult *result, const Schedule *schedule, uint32_t pairs) {
+static void check_received(const InterpResult *result, uint32_t pairs) {
     for (uint32_t j = 0; j < 8; j++) {
         uint32_t got = 0;
         for (uint32_t r = 0; r < 8; r++) {
             uint32_t first = 0; // in r's tokens, which lie in order of destination
             for (uint32_t k = 0; k < j; k++) first += dealt(r, k, pairs);
             for (uint32_t i = 0; i < dealt(r, j, pairs); i++)
-                assert_true(float_at(result, schedule, j < 4 ? 1 : 4, j, got++) ==
+                assert_true(float_at(result, j < 4 ? 1 : 4, j, got++) ==
                             (float)(1000 * r + first + i));
         }
     }
@@ -107,14 +106,14 @@ static void test_host_experts_get_their_share_and_give_it_back(void **state) {
     for (uint32_t s = 0; s < 5; s++) {
         Schedule schedule;
         hand_experts(sizes[s], &schedule);
-        HostResult result = run_host(&schedule, fill_pairs);
-        check_received(&result, &schedule, sizes[s]);
+        InterpResult result = run_host(&schedule, fill_pairs);
+        check_received(&result, sizes[s]);
         for (uint32_t rank = 0; rank < 8; rank++) {
             for (uint32_t i = 0; i < sizes[s]; i++)
-                assert_true(float_at(&result, &schedule, rank < 4 ? 2 : 5, rank, i) ==
+                assert_true(float_at(&result, rank < 4 ? 2 : 5, rank, i) ==
                             (float)(1000 * rank + i));
         }
-        host_free(&result);
+        interp_free(&result);
         schedule_free(&schedule);
     }
 }
@@ -173,11 +172,11 @@ static void test_host_skips_what_computes(void **state) {
     OpId op = hand_memory(&schedule, "norm", 0);
     schedule_add_segment(&schedule, role, block, 2);
     schedule_finish(&schedule);
-    HostResult result = run_host(&schedule, NULL);
-    assert_false(host_moves(schedule.ops[op].kind));
+    InterpResult result = run_host(&schedule, NULL);
+    assert_int_equal(result.works[op], TIMELINE_FILE_SKIPPED);
     assert_int_equal(result.instances[op], 12);
     assert_int_equal(result.local_B[OP_CLASS_OTHER], 0);
-    host_free(&result);
+    interp_free(&result);
     schedule_free(&schedule);
 }
 

@@ -69,13 +69,12 @@ static uint32_t define(Collective kind, uint32_t elements, uint32_t n, uint32_t 
     return count;
 }
 
-static void check_result(const HandCollective *hand, const Schedule *schedule,
-                         const HostResult *result) {
+static void check_result(const HandCollective *hand, const InterpResult *result) {
     for (uint32_t rank = 0; rank < hand->n; rank++) {
         float want[ELEMENTS_MAX + RANKS_MAX * RANKS_MAX], got[ELEMENTS_MAX + RANKS_MAX * RANKS_MAX];
         uint32_t elements = (uint32_t)(hand->bytes / sizeof(float));
         uint32_t count = define(hand->collective, elements, hand->n, rank, want);
-        memcpy(got, host_buffer(result, schedule, 1, rank), count * sizeof(float));
+        memcpy(got, interp_buffer(result, 1, rank), count * sizeof(float));
         for (uint32_t i = 0; i < count; i++) {
             if (got[i] != want[i])
                 fail_msg("%s %s, %u ranks, %u in a node, %u elements: rank %u element %u: got %g, "
@@ -84,7 +83,7 @@ static void check_result(const HandCollective *hand, const Schedule *schedule,
                          hand->n, hand->inner, elements, rank, i, (double)got[i], (double)want[i]);
         }
         // the input is as it was
-        memcpy(got, host_buffer(result, schedule, 0, rank), hand->room_B);
+        memcpy(got, interp_buffer(result, 0, rank), hand->room_B);
         for (uint32_t i = 0; i < hand->room_B / sizeof(float); i++)
             assert_true(got[i] == input_value(rank, i));
     }
@@ -104,9 +103,9 @@ static void run_one(CollectiveShape shape, uint32_t elements) {
                            .format = NUMFMT_F32};
     Schedule schedule;
     hand_collective(&hand, &schedule);
-    HostResult result = run_host(&schedule, fill_input);
-    check_result(&hand, &schedule, &result);
-    host_free(&result);
+    InterpResult result = run_host(&schedule, fill_input);
+    check_result(&hand, &result);
+    interp_free(&result);
     schedule_free(&schedule);
 }
 
@@ -178,10 +177,10 @@ static void run_experts(uint64_t pairs, Algorithm algorithm, uint32_t inner, Dig
         schedule.ops[id].comm.inner = inner;
     }
     schedule_finish(&schedule);
-    HostResult result = run_host(&schedule, fill_numbers);
+    InterpResult result = run_host(&schedule, fill_numbers);
     const BufferId buffers[] = {1, 2, 4, 5};
-    for (uint32_t i = 0; i < 4; i++) out[i] = host_digest(&result, &schedule, buffers[i]);
-    host_free(&result);
+    for (uint32_t i = 0; i < 4; i++) out[i] = interp_digest(&result, &schedule, buffers[i]);
+    interp_free(&result);
     schedule_free(&schedule);
 }
 
@@ -213,9 +212,9 @@ static uint64_t linked_bytes(Collective kind, Algorithm algorithm, uint32_t n, u
                            .format = NUMFMT_F32};
     Schedule schedule;
     hand_collective(&hand, &schedule);
-    HostResult result = run_host(&schedule, NULL);
+    InterpResult result = run_host(&schedule, NULL);
     uint64_t linked = result.linked_B[OP_CLASS_TP_COMM];
-    host_free(&result);
+    interp_free(&result);
     schedule_free(&schedule);
     return linked;
 }
@@ -255,17 +254,17 @@ static void test_host_direct_sums_are_in_order_of_ranks(void **state) {
                                .format = NUMFMT_F32};
         Schedule schedule;
         hand_collective(&hand, &schedule);
-        HostResult result = run_host(&schedule, fill_thirds);
+        InterpResult result = run_host(&schedule, fill_thirds);
         for (uint32_t rank = 0; rank < 7; rank++) {
             float got[10];
-            memcpy(got, host_buffer(&result, &schedule, 1, rank), sizeof got);
+            memcpy(got, interp_buffer(&result, 1, rank), sizeof got);
             for (uint32_t i = 0; i < 10; i++) {
                 float want = 1.0F / (float)(3 + i);
                 for (uint32_t r = 1; r < 7; r++) want += 1.0F / (float)(3 + r + i);
                 assert_true(got[i] == want);
             }
         }
-        host_free(&result);
+        interp_free(&result);
         schedule_free(&schedule);
     }
 }
@@ -282,13 +281,14 @@ static void test_host_refuses_sums_in_fp8(void **state) {
     Schedule schedule;
     Load load = load_uniform();
     hand_collective(&hand, &schedule);
-    run_host_refused(&schedule, &load,
-                     "collective \"comm\" of role \"all\": the host back end has no sums in fp8");
+    run_host_refused(
+        &schedule, &load,
+        "collective \"comm\" of role \"all\": sums in fp8 do not run, expected f32 or bf16");
     schedule_free(&schedule);
     hand.collective = COLLECTIVE_ALL_TO_ALL;
     hand_collective(&hand, &schedule);
-    HostResult result = run_host(&schedule, NULL);
-    host_free(&result);
+    InterpResult result = run_host(&schedule, NULL);
+    interp_free(&result);
     schedule_free(&schedule);
 }
 

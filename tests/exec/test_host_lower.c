@@ -6,8 +6,8 @@
 
 // Bytes that the all-to-all operations of a class move when every element goes to one rank: what
 // all ranks send, their own part included.
-static uint64_t sent_by_class(const Schedule *schedule, const HostResult *result, OpClass op_class,
-                              const StepShape *shape) {
+static uint64_t sent_by_class(const Schedule *schedule, const InterpResult *result,
+                              OpClass op_class, const StepShape *shape) {
     uint64_t sum = 0;
     for (OpId id = 0; id < schedule->op_count; id++) {
         const Op *op = &schedule->ops[id];
@@ -18,7 +18,8 @@ static uint64_t sent_by_class(const Schedule *schedule, const HostResult *result
     return sum;
 }
 
-static void check_runs(const Schedule *schedule, const HostResult *result, const StepShape *shape) {
+static void check_runs(const Schedule *schedule, const InterpResult *result,
+                       const StepShape *shape) {
     for (OpId id = 0; id < schedule->op_count; id++) assert_true(result->instances[id] > 0);
     const OpClass routed[] = {OP_CLASS_DISPATCH, OP_CLASS_COMBINE};
     for (uint32_t i = 0; i < 2; i++) {
@@ -31,13 +32,13 @@ static void check_runs(const Schedule *schedule, const HostResult *result, const
 static void run(const char *model, const Plan *plan, Phase phase, const StepShape *shape) {
     Arch arch = lower_plans_load(model);
     Schedule schedule = lower_plans_lower(plan, &arch, phase, 2);
-    HostResult result = {0};
+    InterpResult result = {0};
     HostInit init = {0};
     Load load = load_uniform();
     Err err = {0};
     check_ok(host_run(&schedule, shape, &load, &init, &result, &err), &err);
     check_runs(&schedule, &result, shape);
-    host_free(&result);
+    interp_free(&result);
     schedule_free(&schedule);
     arch_free(&arch);
 }
@@ -67,11 +68,62 @@ static void test_host_lower_decodes_kimi_on_uneven_experts(void **state) {
     run(KIMI, &plan, PHASE_DECODE, &shape);
 }
 
+// What context parallelism moves between ranks, in bytes: of each collective what arrives from the
+// others of its group, n - 1 of n parts.
+static void check_context(const char *model, const Plan *plan, Phase phase,
+                          const StepShape *shape) {
+    Arch arch = lower_plans_load(model);
+    Schedule schedule = lower_plans_lower(plan, &arch, phase, 1);
+    InterpResult result = {0};
+    HostInit init = {0};
+    Load load = load_uniform();
+    Err err = {0};
+    uint64_t expected = 0;
+    check_ok(host_run(&schedule, shape, &load, &init, &result, &err), &err);
+    for (OpId id = 0; id < schedule.op_count; id++) {
+        const Op *op = &schedule.ops[id];
+        if (op->op_class != OP_CLASS_CP_COMM) continue;
+        uint64_t n = schedule.groups[op->comm.group].size;
+        uint64_t parts = extent_value(&op->comm.bytes, shape) / n * n;
+        assert_int_equal(parts, extent_value(&op->comm.bytes, shape));
+        expected += result.instances[id] * (parts / n) * (n - 1);
+    }
+    assert_true(expected > 0);
+    assert_int_equal(result.linked_B[OP_CLASS_CP_COMM], expected);
+    interp_free(&result);
+    schedule_free(&schedule);
+    arch_free(&arch);
+}
+
+// The cache of DeepSeek-V3 dealt to all 4 ranks of a TP group, in both phases: 4 sequences of 12
+// tokens, and a prompt of 12.
+static void test_host_lower_deals_a_cache(void **state) {
+    (void)state;
+    Plan plan = lower_plans_make(4, 1, 1, 4);
+    plan.pools[0].dcp = 4;
+    StepShape decode = step_shape_decode(4, 12), prefill = step_shape_prefill(12, 0);
+    check_context(DEEPSEEK, &plan, PHASE_DECODE, &decode);
+    check_context(DEEPSEEK, &plan, PHASE_PREFILL, &prefill);
+}
+
+// 12 tokens of a prompt on 3 ranks, each with tp 2.
+static void test_host_lower_shares_a_prompt(void **state) {
+    (void)state;
+    Plan plan = lower_plans_make(2, 1, 3, 6);
+    plan.pools[0].kind = POOL_PREFILL;
+    plan.pools[0].dp = 1;
+    plan.pools[0].cp = 3;
+    StepShape whole = step_shape_prefill(12, 12), shape = step_shape_cp(&whole, 3);
+    check_context(QWEN, &plan, PHASE_PREFILL, &shape);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_host_lower_decodes_deepseek),
         cmocka_unit_test(test_host_lower_prefills_qwen),
         cmocka_unit_test(test_host_lower_decodes_kimi_on_uneven_experts),
+        cmocka_unit_test(test_host_lower_deals_a_cache),
+        cmocka_unit_test(test_host_lower_shares_a_prompt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

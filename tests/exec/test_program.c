@@ -71,7 +71,7 @@ static void test_program_runs_a_file_as_memory_does(void **state) {
     (void)state;
     TemporaryFile file;
     Schedule schedule;
-    HostResult result = {0};
+    InterpResult result = {0};
     Load load = load_uniform();
     HostInit init = {.fill = fill};
     StepShape shape = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
@@ -85,11 +85,11 @@ static void test_program_runs_a_file_as_memory_does(void **state) {
     for (BufferId id = 0; id < schedule.buffer_count; id++) {
         char got[17], want[17];
         printed_digest(&out, id, got);
-        hash_format(host_digest(&result, &schedule, id), want);
+        hash_format(interp_digest(&result, &schedule, id), want);
         assert_string_equal(got, want);
     }
     text_free(&out);
-    host_free(&result);
+    interp_free(&result);
     schedule_free(&schedule);
     remove_file(&file);
 }

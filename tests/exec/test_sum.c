@@ -1,7 +1,7 @@
 // Sums in number formats.
 #include "tests/check.h"
 
-#include "exec/host/sum.h"
+#include "exec/sum.h"
 
 static uint16_t bf16_sum(uint16_t a, uint16_t b) {
     uint8_t into[2], from[2];

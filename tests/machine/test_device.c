@@ -109,9 +109,12 @@ static bool is_memory_measured(const Device *device) {
     static const struct {
         const char *name;
         uint64_t memory_B;
-    } known[] = {{"H100 SXM", UINT64_C(85018877624)}, // 79.18 GiB, rounded down
-                 {"B300 SXM", UINT64_C(275040) << 20},
-                 {"GB200", UINT64_C(189471) << 20},
+    } known[] = {{"H100 SXM", UINT64_C(85018877624)},     // 79.18 GiB, rounded down
+                 {"A100 SXM 80G", UINT64_C(85201413734)}, // 79.35 GiB, rounded down
+                 {"H20", UINT64_C(97871) << 20},          {"H20-3e", UINT64_C(143771) << 20},
+                 {"H200 SXM", UINT64_C(143771) << 20},    {"B200 SXM", UINT64_C(183359) << 20},
+                 {"RTX 4090", UINT64_C(24564) << 20},     {"MI300X", UINT64_C(206141652992)},
+                 {"B300 SXM", UINT64_C(275040) << 20},    {"GB200", UINT64_C(189471) << 20},
                  {"GB300", UINT64_C(284208) << 20}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(known[i].name, device->name) != 0) continue;

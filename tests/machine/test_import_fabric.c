@@ -128,7 +128,10 @@ static void test_import_topograph_reads_tree_and_domains(void **state) {
     assert_int_equal(machine.fabric.gpu_count, 16);
     assert_int_equal(machine.fabric.domain_size, 8);
     assert_int_equal(imported_summary(&machine).cables[LINK_NVLINK], 288);
-    assert_int_equal(imported_count(&machine, "leaf"), 2);
+    assert_int_equal(imported_count(&machine, "group1.leaf"), 2);
+    // alike below both leaves: 2 groups of 2 nodes of 4, the digits of a domain joined
+    assert_true(machine.fabric.shape.uniform);
+    assert_int_equal(machine.fabric.shape.size[0], 2);
     machine_close(&machine);
 }
 

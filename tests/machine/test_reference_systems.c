@@ -52,28 +52,48 @@ static void check_parts(const char *name, const Fabric *fabric, JsonNode row) {
     }
 }
 
-// Every GPU has the published links and bandwidth; the cut between the halves of the GPUs is the
+// Links and bandwidth of each GPU, or of those with the fewest and the most.
+static void check_gpus(const char *name, const Fabric *fabric, LinkClass link_class, JsonNode row,
+                       const Range *out_Bps) {
+    uint32_t links, most_links, least = UINT32_MAX, most = 0;
+    uint64_t least_Bps, most_Bps;
+    Err err = {{0}};
+    check_ok(json_u32(row, "links_per_gpu", &links, &err), &err);
+    check_ok(json_rate(row, "per_gpu", &least_Bps, &err), &err);
+    most_links = links;
+    most_Bps = least_Bps;
+    if (json_has(row, "most_links_per_gpu")) {
+        check_ok(json_u32(row, "most_links_per_gpu", &most_links, &err), &err);
+        check_ok(json_rate(row, "most_per_gpu", &most_Bps, &err), &err);
+    }
+    for (uint32_t gpu = 0; gpu < fabric->gpu_count; gpu++) {
+        uint32_t cables = cables_at(fabric, gpu, link_class);
+        if (cables < least) least = cables;
+        if (cables > most) most = cables;
+    }
+    check_number(name, "least links of a GPU", least, links);
+    check_number(name, "most links of a GPU", most, most_links);
+    check_number(name, "least out of a GPU", out_Bps->low, least_Bps);
+    check_number(name, "most out of a GPU", out_Bps->high, most_Bps);
+}
+
+// GPUs have the published links and bandwidth; the cut between the halves of the GPUs is the
 // published bisection.
 static void check_system(JsonNode row) {
     Machine machine;
     FabricSummary summary;
     Err err = {{0}};
     const char *name;
-    uint32_t link_class = 0, links = 0;
-    uint64_t per_gpu_Bps = 0, bisection_Bps = 0, cables = 0;
+    uint32_t link_class = 0;
+    uint64_t bisection_Bps = 0, cables = 0;
     check_ok(json_string(row, "machine", &name, &err), &err);
     check_ok(json_enum(row, "class", topology_class_names, LINK_CLASS_COUNT, &link_class, &err),
              &err);
-    check_ok(json_u32(row, "links_per_gpu", &links, &err), &err);
-    check_ok(json_rate(row, "per_gpu", &per_gpu_Bps, &err), &err);
     check_ok(json_rate(row, "bisection", &bisection_Bps, &err), &err);
     machine_open(&machine, name);
     const Fabric *fabric = &machine.fabric;
     check_ok(fabric_summary_make(fabric, &summary, &err), &err);
-    for (uint32_t gpu = 0; gpu < fabric->gpu_count; gpu++)
-        check_number(name, "links of a GPU", cables_at(fabric, gpu, (LinkClass)link_class), links);
-    check_number(name, "least out of a GPU", summary.gpu_Bps[link_class].low, per_gpu_Bps);
-    check_number(name, "most out of a GPU", summary.gpu_Bps[link_class].high, per_gpu_Bps);
+    check_gpus(name, fabric, (LinkClass)link_class, row, &summary.gpu_Bps[link_class]);
     check_number(name, "bisection", summary.bisection_by_class[link_class], bisection_Bps);
     if (json_has(row, "cables")) {
         check_ok(json_u64(row, "cables", &cables, &err), &err);

@@ -155,6 +155,10 @@ static const Bad bad_files[] = {
                  "-, starting with a letter, at most 47 long"},
     {"both-ends", "4:49: templates.node.links[0].to: names the pair of gpu[0] from both ends: bind "
                   "the letter to one of them, such as i=0"},
+    {"burst-size", "4:127: templates.node.links[0].burst: expected 1 B to 1 GiB of all cables"},
+    {"burst-two",
+     " templates.node.links[0].burst: expected one burst of all links of class eth and this rate "
+     "(with faults: of the class), and templates.node.links[1] has another"},
     {"bracket", "4:33: templates.node.links[0].from: pattern \"gpu[*\", column 5: '[' without ']'"},
     {"brackets", "1:65: nesting deeper than 64 levels"},
     {"count-huge", "3:78: templates.node.parts.gpu.count: expected 1 to 1000000, found 1000000000"},

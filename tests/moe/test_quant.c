@@ -60,6 +60,7 @@ typedef struct Model {
     Arena arena;
     Reader reader;
     Arch arch;
+    bool fp8_cache;
 } Model;
 
 static void close_model(Model *model) {
@@ -94,8 +95,9 @@ static bool open_model(const Family *as, const char *json, const char *beside, M
     LayerPattern pattern = {&attention, &mlp, 1};
     Quant quant;
     TensorInput input = {.reader = reader, .pattern = &pattern, .quant = &quant};
-    return quant_read(reader, &quant, err) && tensor_expand(&input, &out->arch, err) &&
-           quant_check_used(&quant, reader, err);
+    if (!quant_read(reader, &quant, err)) return false;
+    out->fp8_cache = quant.fp8_cache;
+    return tensor_expand(&input, &out->arch, err) && quant_check_used(&quant, reader, err);
 }
 
 static void open_good(const Family *as, const char *json, const char *beside, Model *out) {
@@ -356,6 +358,7 @@ static void test_quant_modelopt_fp8(void **state) {
     assert_int_equal(bytes_of(&model.arch, COMPONENT_ROUTED), 12 * (2048 + 8));
     assert_string_equal(model.reader.notes[0],
                         "kv_cache_scheme: the checkpoint is calibrated for a quantised cache");
+    assert_true(model.fp8_cache);
     close_model(&model);
 }
 

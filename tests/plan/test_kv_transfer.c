@@ -78,6 +78,12 @@ static uint8_t value_of(uint32_t layer, uint64_t token, uint32_t head, uint64_t 
     return (uint8_t)(31 * layer + 7 * token + 101 * head + byte + 1);
 }
 
+// Of a layer that is dealt out, every dcp-th token.
+static bool keeps(const Cache *cache, const KvLayer *kept, uint64_t token) {
+    uint32_t ways = kept->is_dealt && cache->side->dcp > 0 ? cache->side->dcp : 1;
+    return token % ways == cache->t % ways;
+}
+
 typedef void Visit(Cache *cache, uint32_t layer, uint64_t token, uint32_t head, uint64_t at,
                    uint64_t bytes);
 
@@ -88,7 +94,9 @@ static void visit_all(Cache *cache, Visit *visit) {
         uint32_t first = first_head_at(cache->side, kept->heads, cache->t);
         for (uint32_t head = first; head < first + heads_at(cache->side, kept->heads); head++) {
             for (uint64_t token = 0; token < cache->move->tokens; token++)
-                visit(cache, layer, token, head, address(cache, layer, token, head), kept->head_B);
+                if (keeps(cache, kept, token))
+                    visit(cache, layer, token, head, address(cache, layer, token, head),
+                          kept->head_B);
             visit(cache, layer, UINT64_MAX, head, state_address(cache, layer, head), kept->state_B);
         }
     }
@@ -119,7 +127,7 @@ static uint64_t apply(const KvMove *move, const KvPiece *piece, const Cache *fro
     uint64_t moved = 0;
     for (uint32_t head = piece->first_head; head < piece->first_head + piece->heads; head++) {
         for (uint64_t i = 0; i < piece->tokens; i++) {
-            uint64_t token = piece->first_token + i;
+            uint64_t token = piece->first_token + i * piece->stride;
             moved += copy(from, to, address(from, piece->layer, token, head),
                           address(to, piece->layer, token, head), kept->head_B);
         }
@@ -133,7 +141,7 @@ static uint64_t apply(const KvMove *move, const KvPiece *piece, const Cache *fro
 // By block, a piece lies in one page at both ends.
 static void check_pages(const KvMove *move, const KvPiece *piece) {
     if (move->order != KV_BY_BLOCK || piece->tokens == 0) return;
-    uint64_t last = piece->first_token + piece->tokens - 1;
+    uint64_t last = piece->first_token + (piece->tokens - 1) * piece->stride;
     assert_true(piece->first_token / move->from.page == last / move->from.page);
     assert_true(piece->first_token / move->to.page == last / move->to.page);
 }
@@ -171,7 +179,7 @@ static void check_move(const KvMove *move) {
 // sides, pages of 1 to 16 tokens that do not divide each other, prompts that end inside a page.
 static void test_kv_transfer_brings_every_byte_once(void **state) {
     (void)state;
-    const KvLayer gqa = {4, 6, 0}, mla = {1, 9, 0}, linear = {4, 0, 5};
+    const KvLayer gqa = {4, 6, 0, false}, mla = {1, 9, 0, false}, linear = {4, 0, 5, false};
     const uint32_t tps[] = {1, 2, 4, 8}, pages[] = {1, 4, 6, 16};
     Rng rng;
     rng_seed(&rng, 3);
@@ -182,13 +190,57 @@ static void test_kv_transfer_brings_every_byte_once(void **state) {
         KvMove move = {.layers = layers,
                        .layer_count = 3 + (uint32_t)rng_below(&rng, LAYERS_MAX - 2),
                        .from = {tps[rng_below(&rng, 4)], 1 + (uint32_t)rng_below(&rng, 3),
-                                pages[rng_below(&rng, 4)]},
+                                pages[rng_below(&rng, 4)], 0},
                        .to = {tps[rng_below(&rng, 4)], 1 + (uint32_t)rng_below(&rng, 3),
-                              pages[rng_below(&rng, 4)]},
+                              pages[rng_below(&rng, 4)], 0},
                        .tokens = rng_below(&rng, 40),
                        .order = (KvOrder)rng_below(&rng, 3)};
         check_move(&move);
     }
+}
+
+// A latent dealt to 1 to 8 ranks at either end, beside a window of one head that is not, and two KV
+// heads, of which 8 ranks hold four copies each, dealt to up to 4.
+static void test_kv_transfer_deals_tokens_out(void **state) {
+    (void)state;
+    const KvLayer mixed[] = {{1, 9, 0, true}, {1, 4, 0, false}, {1, 9, 0, true}};
+    const KvLayer heads[] = {{2, 9, 0, true}, {2, 4, 0, false}};
+    Rng rng;
+    rng_seed(&rng, 4);
+    for (uint32_t i = 0; i < 300; i++) {
+        bool is_latent = i % 2 == 0;
+        uint32_t from = 1u << rng_below(&rng, is_latent ? 4 : 3);
+        uint32_t to = 1u << rng_below(&rng, is_latent ? 4 : 3);
+        KvMove move = {.layers = is_latent ? mixed : heads,
+                       .layer_count = is_latent ? 3 : 2,
+                       .from = {8, 1 + (uint32_t)rng_below(&rng, 2), 4, from},
+                       .to = {8, 1 + (uint32_t)rng_below(&rng, 2), 6, to},
+                       .tokens = rng_below(&rng, 40),
+                       .order = (KvOrder)rng_below(&rng, 3)};
+        check_move(&move);
+    }
+}
+
+// A prompt whose cache counts as state, 1000 bytes of a latent: from 2 ranks that have all of it to
+// 4 that have a quarter each, 250 bytes to every rank.
+static void test_kv_transfer_deals_a_whole_cache_out(void **state) {
+    (void)state;
+    const KvLayer layers[] = {{1, 0, 1000, true}};
+    KvMove move = {.layers = layers,
+                   .layer_count = 1,
+                   .from = {2, 1, 1, 0},
+                   .to = {4, 1, 1, 4},
+                   .order = KV_BY_LAYER};
+    KvList list = {0};
+    Err err = {0};
+    check_ok(kv_transfer_list(&move, &list, &err), &err);
+    assert_int_equal(list.count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(list.pieces[i].to, i);
+        assert_int_equal(list.pieces[i].bytes, 250);
+    }
+    assert_int_equal(kv_transfer_side_B(&move, &move.to), 1000);
+    kv_transfer_free(&list);
 }
 
 // From two stages of 4 and 1 layers, as their plan lists them, to stages of vLLM's cut, which give
@@ -197,13 +249,14 @@ static void test_kv_transfer_brings_every_byte_once(void **state) {
 // receivers, not on the first.
 static void test_kv_transfer_follows_the_stages_of_the_pools(void **state) {
     (void)state;
-    const KvLayer layers[] = {{4, 6, 0}, {1, 9, 0}, {4, 0, 5}, {4, 6, 0}, {1, 9, 0}};
+    const KvLayer layers[] = {
+        {4, 6, 0, false}, {1, 9, 0, false}, {4, 0, 5, false}, {4, 6, 0, false}, {1, 9, 0, false}};
     const Pool listed = {.pp = 2, .stage_cut = STAGE_CUT_LISTED, .stages = {4, 1}};
     const Pool vllm = {.pp = 3, .stage_cut = STAGE_CUT_VLLM};
     KvMove move = {.layers = layers,
                    .layer_count = 5,
-                   .from = {2, 2, 4},
-                   .to = {1, 3, 4},
+                   .from = {2, 2, 4, 0},
+                   .to = {1, 3, 4, 0},
                    .from_pool = &listed,
                    .to_pool = &vllm,
                    .tokens = 7,
@@ -228,11 +281,11 @@ static void test_kv_transfer_follows_the_stages_of_the_pools(void **state) {
 // To a host memory that holds everything once, and back to ranks that hold it eight times.
 static void test_kv_transfer_to_host_and_back(void **state) {
     (void)state;
-    const KvLayer layers[] = {{1, 9, 0}, {1, 9, 0}, {1, 9, 0}};
+    const KvLayer layers[] = {{1, 9, 0, false}, {1, 9, 0, false}, {1, 9, 0, false}};
     KvMove away = {.layers = layers,
                    .layer_count = 3,
-                   .from = {8, 1, 4},
-                   .to = {1, 1, 16},
+                   .from = {8, 1, 4, 0},
+                   .to = {1, 1, 16, 0},
                    .tokens = 21,
                    .order = KV_BY_LAYER};
     KvMove back = away;
@@ -250,11 +303,11 @@ static void test_kv_transfer_to_host_and_back(void **state) {
 static void test_kv_transfer_of_mla_is_shared_among_its_holders(void **state) {
     (void)state;
     KvLayer layers[61];
-    for (uint32_t i = 0; i < 61; i++) layers[i] = (KvLayer){1, 1152, 0};
+    for (uint32_t i = 0; i < 61; i++) layers[i] = (KvLayer){1, 1152, 0, false};
     KvMove move = {.layers = layers,
                    .layer_count = 61,
-                   .from = {8, 1, 64},
-                   .to = {4, 1, 64},
+                   .from = {8, 1, 64, 0},
+                   .to = {4, 1, 64, 0},
                    .tokens = 4096,
                    .order = KV_BY_REQUEST};
     KvList list = {0};
@@ -270,11 +323,11 @@ static void test_kv_transfer_of_mla_is_shared_among_its_holders(void **state) {
 // By block, 40 tokens in pages of 16 and 6: cut at 6, 12, 16, 18, 24, 30, 32, 36 and 40: 9 batches.
 static void test_kv_transfer_cuts_at_pages_of_both_ends(void **state) {
     (void)state;
-    const KvLayer layers[] = {{2, 4, 0}};
+    const KvLayer layers[] = {{2, 4, 0, false}};
     KvMove move = {.layers = layers,
                    .layer_count = 1,
-                   .from = {2, 1, 16},
-                   .to = {1, 1, 6},
+                   .from = {2, 1, 16, 0},
+                   .to = {1, 1, 6, 0},
                    .tokens = 40,
                    .order = KV_BY_BLOCK};
     KvList list = {0};
@@ -296,18 +349,18 @@ static void check_refused(KvMove move, const char *message) {
 
 static void test_kv_transfer_refuses_uneven_cuts(void **state) {
     (void)state;
-    const KvLayer layers[] = {{4, 4, 0}, {4, 4, 0}};
+    const KvLayer layers[] = {{4, 4, 0, false}, {4, 4, 0, false}};
     KvMove move = {.layers = layers,
                    .layer_count = 2,
-                   .from = {3, 1, 16},
-                   .to = {2, 1, 16},
+                   .from = {3, 1, 16, 0},
+                   .to = {2, 1, 16, 0},
                    .tokens = 10,
                    .order = KV_BY_LAYER};
     check_refused(move, "from: layer 0 has 4 KV heads, which tp 3 neither divides nor multiplies");
     move.from.tp = 4;
     move.to.pp = 3;
     check_refused(move, "to: 3 stages for 2 layers");
-    move.to = (KvSide){2, 1, 0};
+    move.to = (KvSide){2, 1, 0, 0};
     check_refused(move, "to: expected tp, pp and tokens of a page above 0");
     move.to.page = 1;
     move.order = KV_BY_BLOCK;
@@ -318,6 +371,8 @@ static void test_kv_transfer_refuses_uneven_cuts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kv_transfer_brings_every_byte_once),
+        cmocka_unit_test(test_kv_transfer_deals_tokens_out),
+        cmocka_unit_test(test_kv_transfer_deals_a_whole_cache_out),
         cmocka_unit_test(test_kv_transfer_follows_the_stages_of_the_pools),
         cmocka_unit_test(test_kv_transfer_to_host_and_back),
         cmocka_unit_test(test_kv_transfer_of_mla_is_shared_among_its_holders),

@@ -231,7 +231,7 @@ static const Change refusals[] = {
      "pools[0]: dispatch_format int8: sglang sends tokens in fp8 for these experts or in bf16"},
     {LAUNCH_VLLM, int8_cache, "pools[0]: vllm 0.28.0 has no value of --kv-cache-dtype for int8"},
     {LAUNCH_VLLM, context_parallel,
-     "pools[0]: cp is 2, expected 1: context parallelism is not planned yet"},
+     "pools[0]: ep 8 x moe_tp 1 is 8 ranks, expected tp 1 x dp 8 x cp 2 = 16"},
     {LAUNCH_VLLM, too_far, "pools[0]: GPUs 4-11 of a machine that has 8"},
     {LAUNCH_SGLANG, alone,
      "0 unified, 1 prefill and 0 decode pools, expected unified ones alone, or prefill and decode"},
@@ -390,6 +390,33 @@ static void test_launch_round_trip_is_the_identity(void **state) {
         }
 }
 
+// Context parallelism with each way to reach experts, in the versions that have it.
+static void test_launch_round_trip_of_context_parallelism(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t tp, dp, cp, dcp, ep;
+        MoeComm comm;
+    } pools[] = {{8, 1, 1, 8, 1, MOE_COMM_NONE},   {8, 1, 1, 2, 8, MOE_COMM_NONE},
+                 {4, 2, 1, 4, 8, MOE_COMM_GATHER}, {2, 1, 4, 0, 8, MOE_COMM_ALL_TO_ALL},
+                 {1, 1, 8, 0, 8, MOE_COMM_GATHER}, {2, 1, 4, 0, 1, MOE_COMM_GATHER}};
+    for (uint32_t e = 0; e < LAUNCH_ENGINE_COUNT; e++) {
+        HandLaunch hand;
+        hand_launch_open(&hand, (LaunchEngine)e, NULL, "deepseek-v3", "hgx-h200");
+        for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+            Plan plan = wide_plan(), back;
+            Pool *pool = &plan.pools[0];
+            Err why = {0};
+            pool->tp = pools[i].tp, pool->dp = pools[i].dp, pool->cp = pools[i].cp;
+            pool->dcp = pools[i].dcp, pool->ep = pools[i].ep, pool->moe_comm = pools[i].comm;
+            pool->moe_tp = 8 / pool->ep;
+            if (pool->moe_comm != MOE_COMM_ALL_TO_ALL) pool->prefill_sms = 0;
+            check_ok(hand_launch_round(&hand, &plan, &back, &why), &why);
+            assert_true(plan_digest(&back) == plan_digest(&plan));
+        }
+        hand_launch_close(&hand);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launch_shell_takes_a_quoted_word_unchanged),
@@ -400,6 +427,7 @@ int main(void) {
         cmocka_unit_test(test_launch_refuses_flags_of_later_versions),
         cmocka_unit_test(test_launch_refuses_places_that_no_line_reaches),
         cmocka_unit_test(test_launch_round_trip_is_the_identity),
+        cmocka_unit_test(test_launch_round_trip_of_context_parallelism),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,18 @@ static void test_launch_parse_reads_load_balancing(void **state) {
                 "TP1 PP1 DP8 EP8 x1 +8r gather");
 }
 
+// vLLM's ranks that share prompts come on top of TP, SGLang's lie inside its tp-size.
+static void test_launch_parse_reads_context_parallelism(void **state) {
+    check_label(state, "vllm serve m -tp 8 -dcp 4", "TP8 PP1 DP1 EP1 x1 DCP4");
+    check_label(state, "vllm serve m -tp 2 -pcp 4 -ep", "TP2 PP1 DP1 EP8 x1 PCP4 gather");
+    check_label(state, "sglang serve --model m --tp 8 --dcp-size 8", "TP8 PP1 DP1 EP1 x1 DCP8");
+    check_label(state,
+                "sglang serve --model m --tp 8 --attn-cp-size 4 --enable-prefill-cp --cp-strategy "
+                "interleave --ep-size 8",
+                "TP2 PP1 DP1 EP8 x1 PCP4 gather");
+    check_label(state, "vllm serve m -tp 8 -dcp 1 -pcp 1", "TP8 PP1 DP1 EP1 x1");
+}
+
 // vLLM's ranks are found by their address; lines may stand in any order.
 static void test_launch_parse_puts_nodes_together(void **state) {
     Plan plan;
@@ -188,8 +200,12 @@ static void test_launch_parse_refuses_unknown_flags(void **state) {
 }
 
 static void test_launch_parse_refuses_what_no_plan_has(void **state) {
-    check_refused(state, "vllm serve m -tp 8 --decode-context-parallel-size 2",
-                  "x.sh:1: --decode-context-parallel-size 2: no plan has that, expected 1");
+    check_refused(state, "sglang serve --model m --tp 8 --moe-dp-size 2",
+                  "x.sh:1: --moe-dp-size 2: no plan has that, expected 1");
+    check_refused(state, "sglang serve --model m --tp 8 --attn-cp-size 2",
+                  "x.sh:1: --attn-cp-size 2 without --enable-prefill-cp");
+    check_refused(state, "sglang serve --model m --tp 8 --attn-cp-size 3 --enable-prefill-cp",
+                  "x.sh:1: --attn-cp-size 3 does not divide the 8 ranks of a data-parallel one");
     check_refused(state, "NCCL_ALGO=Ring vllm serve m",
                   "x.sh:1: NCCL_ALGO: a plan that is read back leaves algorithms to NCCL");
     check_refused(state, "vllm serve m --speculative-config '{}'",
@@ -348,6 +364,7 @@ int main(void) {
         cmocka_unit_test(test_launch_parse_knows_defaults),
         cmocka_unit_test(test_launch_parse_finds_replicas),
         cmocka_unit_test(test_launch_parse_reads_load_balancing),
+        cmocka_unit_test(test_launch_parse_reads_context_parallelism),
         cmocka_unit_test(test_launch_parse_puts_nodes_together),
         cmocka_unit_test(test_launch_parse_puts_far_nodes_together),
         cmocka_unit_test(test_launch_parse_reads_roles),

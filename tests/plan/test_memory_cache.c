@@ -47,7 +47,7 @@ static void test_memory_layer_latent_and_index_keys(void **state) {
     }
     Plan plan = hand_plan(8, 1, 1, 8);
     MemoryLayer layer;
-    plan.pools[0].cp = 4;
+    plan.pools[0].dcp = 4;
     memory_cache_layer(&plan.pools[0], &spec, &layer);
     assert_int_equal(memory_cache_layer_B(&layer, 400, 1), 100 * 1408);
 }

@@ -4,12 +4,13 @@
 #include "model/base/rng.h"
 #include "model/plan/lower.h"
 #include "model/plan/plan_legal.h"
+#include "model/plan/pool_place.h"
 #include "sim/search/bound.h"
 #include "sim/search/space.h"
 #include "tests/plan/hand_plan.h"
 #include "tests/sim/small_machine.h"
 
-#define RANDOM_PLANS 6000 // drawn; about one in four is legal
+#define RANDOM_PLANS 9000 // drawn; about one in four is legal
 
 static Evaluation bound_of(const SmallMachine *machine, const Plan *plan) {
     EvaluateInput input = small_machine_input(machine);
@@ -77,17 +78,21 @@ static uint32_t pick(Rng *rng, const uint32_t *values, uint32_t count) {
 }
 
 static bool draw_plan(Rng *rng, const SmallMachine *machine, Plan *out) {
-    static const uint32_t widths[] = {1, 2, 4}, depths[] = {1, 1, 2, 3, 4}, copies[] = {1, 2, 3, 4};
-    uint32_t tp = pick(rng, widths, 3), pp = pick(rng, depths, 5), dp = pick(rng, copies, 4);
-    uint32_t ranks = tp * dp, gpus = machine->fabric.gpu_count,
+    static const uint32_t widths[] = {1, 2, 2, 4, 8}, depths[] = {1, 1, 2, 3, 4};
+    static const uint32_t copies[] = {1, 2, 3, 4}, sharers[] = {1, 1, 1, 2};
+    uint32_t tp = pick(rng, widths, 5), pp = pick(rng, depths, 5), dp = pick(rng, copies, 4);
+    uint32_t cp = pick(rng, sharers, 4), ranks = tp * dp * cp, gpus = machine->fabric.gpu_count,
              ep = 1 + (uint32_t)rng_below(rng, ranks);
     if (ranks % ep != 0 || ranks * pp > gpus) return false;
-    *out = hand_plan(tp, pp, dp, ep);
+    *out = hand_plan(tp, pp, dp * cp, ep);
     Pool *pool = &out->pools[0];
+    pool->dp = dp;
+    pool->cp = cp;
+    if (tp == 8 && rng_below(rng, 2)) pool->dcp = 2;
     pool->replicas = 1 + (uint32_t)rng_below(rng, gpus / (ranks * pp));
     pool->micro_batches = pp + (uint32_t)rng_below(rng, 3);
     pool->all_reduce = pool->all_to_all = pool->all_gather = pool->reduce_scatter = ALGORITHM_AUTO;
-    pool->moe_comm = dp == 1                       ? MOE_COMM_NONE
+    pool->moe_comm = dp * cp == 1                  ? MOE_COMM_NONE
                      : ep > 1 && rng_below(rng, 2) ? MOE_COMM_ALL_TO_ALL
                                                    : MOE_COMM_GATHER;
     if (pool->moe_comm == MOE_COMM_ALL_TO_ALL) {
@@ -95,6 +100,8 @@ static bool draw_plan(Rng *rng, const SmallMachine *machine, Plan *out) {
         pool->decode_overlap = (Overlap)rng_below(rng, OVERLAP_COUNT);
         pool->prefill_sms = (uint32_t)rng_below(rng, 2) * 20;
     }
+    if (rng_below(rng, 3) == 0) pool->placement = (Placement)rng_below(rng, PLACEMENT_COUNT);
+    if (!pool_place_differs(&machine->fabric, pool)) pool->placement = PLACEMENT_LINEAR;
     Err err = {0};
     return plan_legal(out, &machine->arch, &err);
 }

@@ -171,12 +171,13 @@ static void test_cases_that_must_have_an_answer(void **state) {
 
 // ---- Commands
 
-// Words of one command, of which "double quotes" hold one together; `at` stands behind its end,
-// which is ";", "&&" or the end of the line.
+// Words of one command, of which "double quotes" hold one together, without the file that its
+// output goes to (">FILE"); `at` stands behind its end, which is ";", "&&", "|" or the end of the
+// line.
 static uint32_t read_words(char **at, Arena *arena, char **words, uint32_t capacity) {
     uint32_t count = 0;
     while (**at == ' ') ++*at;
-    while (**at != '\0' && **at != ';' && !starts_with(*at, "&&")) {
+    while (**at != '\0' && **at != ';' && **at != '|' && !starts_with(*at, "&&")) {
         Text word = {0};
         bool quoted = false;
         for (; **at != '\0' && (quoted || (**at != ' ' && **at != ';')); ++*at) {
@@ -186,11 +187,12 @@ static uint32_t read_words(char **at, Arena *arena, char **words, uint32_t capac
                 text_add_char(&word, **at);
         }
         assert_true(count < capacity);
-        words[count++] = arena_string(arena, text_string(&word));
+        if (!starts_with(text_string(&word), ">"))
+            words[count++] = arena_string(arena, text_string(&word));
         text_free(&word);
         while (**at == ' ') ++*at;
     }
-    if (**at == ';') *at += 1;
+    if (**at == ';' || **at == '|') *at += 1;
     if (starts_with(*at, "&&")) *at += 2;
     return count;
 }
@@ -209,6 +211,7 @@ static void test_cases_have_commands_that_parse(void **state) {
             CliArgs args;
             int count = (int)read_words(&at, &bank.arena, words, WORDS_MAX);
             assert_true(count > 1);
+            if (strcmp(words[0], "echo") == 0) continue; // a line that starts an engine
             assert_string_equal(words[0], "moesim");
             if (!cli_parse(&commands_moesim, count, words, &args, &err))
                 fail_msg("%s: %s", bank.cells[i][ID], err.text);

@@ -366,6 +366,64 @@ static void test_flow_merge_changes_no_rate(void **state) {
     }
 }
 
+// A bucket of 20 kB on a link of 1 GB/s: what has passed by t is 20 kB + 1 GB/s x t at most, so
+// 100 kB need 80 us. 10 us later 10 kB of tokens are back: 30 kB need 20 us. The bucket runs dry
+// between two picoseconds and is closed at the first: of what could pass in one, 2^43 B/s x 1 ps =
+// 8.8 B, which take 8.8 ns, may be missing each time.
+static void test_flow_burst_passes_at_once(void **state) {
+    (void)state;
+    FlowNet *net = flow_open();
+    FlowEdge edge = {flow_add_resource(net, GBPS), 1};
+    flow_set_burst(net, edge.resource, 20000);
+    assert_true(start(net, &edge, 1, 1, 100000, 1, 0));
+    Time first = finish_of(net, 1, 0);
+    assert_in_range(first, 80 * PS_PER_US, 80 * PS_PER_US + 8800);
+    flow_solve(net, first);
+    assert_true(start(net, &edge, 1, 1, 30000, 2, first + 10 * PS_PER_US));
+    Time second = finish_of(net, 2, first + 10 * PS_PER_US);
+    assert_in_range(second, first + 30 * PS_PER_US - 8800, first + 30 * PS_PER_US + 8800);
+    flow_close(net);
+}
+
+// Behind two links of 1 GB/s with 20 kB each lies one of 500 MB/s with 50 kB. 120 kB have passed
+// all three when they have passed the last: (120 - 50) kB / 500 MB/s = 140 us; the others pass
+// (120 - 20) kB in 100 us and do not limit it. Up to 8.8 ns are missing at each of the two that run
+// dry.
+static void test_flow_bursts_along_a_path(void **state) {
+    (void)state;
+    FlowNet *net = flow_open();
+    ResourceId near = flow_add_resource(net, GBPS), far = flow_add_resource(net, GBPS);
+    ResourceId up = flow_add_resource(net, GBPS / 2);
+    flow_set_burst(net, near, 20000);
+    flow_set_burst(net, far, 20000);
+    flow_set_burst(net, up, 50000);
+    FlowEdge path[] = {{near, 1}, {up, 1}, {far, 1}};
+    assert_true(start(net, path, 3, 1, 120000, 1, 0));
+    Time end = finish_of(net, 1, 0);
+    assert_in_range(end, 140 * PS_PER_US, 140 * PS_PER_US + 17600);
+    flow_close(net);
+}
+
+// The tokens that come back are what the link does not use: at half of its rate for 40 us, 1 GB/s x
+// 40 us / 2 = 20 kB. Then 60 kB more need 40 us.
+static void test_flow_burst_refills_while_in_use(void **state) {
+    (void)state;
+    FlowNet *net = flow_open();
+    ResourceId slow = flow_add_resource(net, GBPS / 2), link = flow_add_resource(net, GBPS);
+    flow_set_burst(net, link, 30000);
+    FlowEdge fast[] = {{link, 1}}, halved[] = {{slow, 1}, {link, 1}};
+    assert_true(start(net, fast, 1, 1, 30000, 1, 0)); // empties the bucket
+    Time empty = finish_of(net, 1, 0);
+    assert_true(empty < 10000);
+    assert_true(start(net, halved, 2, 1, 20000, 2, empty));
+    Time half = finish_of(net, 2, empty);
+    assert_in_range(half, empty + 40 * PS_PER_US - 2, empty + 40 * PS_PER_US + 2);
+    assert_true(start(net, fast, 1, 1, 60000, 3, half));
+    Time end = finish_of(net, 3, half);
+    assert_in_range(end, half + 40 * PS_PER_US - 5000, half + 40 * PS_PER_US + 5000);
+    flow_close(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flow_alone_takes_bytes_over_bandwidth),
@@ -379,6 +437,9 @@ int main(void) {
         cmocka_unit_test(test_flow_eps_ends_together_what_is_close),
         cmocka_unit_test(test_flow_incremental_equals_from_scratch),
         cmocka_unit_test(test_flow_merge_changes_no_rate),
+        cmocka_unit_test(test_flow_burst_passes_at_once),
+        cmocka_unit_test(test_flow_bursts_along_a_path),
+        cmocka_unit_test(test_flow_burst_refills_while_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

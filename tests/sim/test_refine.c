@@ -7,6 +7,7 @@
 #include "model/base/hash.h"
 #include "model/machine/topology_degrade.h"
 #include "sim/refine_class.h"
+#include "sim/refine_memory.h"
 #include "tests/sim/random_case.h"
 
 #define CASES 300
@@ -287,10 +288,10 @@ static void check_pair(const Fabric *fabric, RefineRoutes *routes, uint32_t from
     assert_int_equal(form->edge_count, route.count);
     assert_int_equal(form->latency_ps, route.latency_ps);
     for (uint32_t i = 0; i < route.count; i++) {
-        LinkId link = refine_route_edge_link(&form->edges[i], &a, &b, fabric->shape.digit_count);
-        assert_int_equal(link, route.edges[i].link);
+        RouteEdge edge = refine_route_link(form, i, &a, &b, fabric->shape.digit_count);
+        assert_int_equal(edge.link, route.edges[i].link);
         // equal shares: weight / scale, in lowest terms on our side
-        assert_true((uint64_t)form->edges[i].weight * route.weight_total ==
+        assert_true((uint64_t)edge.weight * route.weight_total ==
                     (uint64_t)route.edges[i].weight * form->scale);
     }
     fabric_route_free(&route);
@@ -318,9 +319,14 @@ static void test_refine_routes_are_those_of_the_fabric(void **state) {
         SimMachine bench;
         RefineRoutes routes;
         open_line(&bench, cases[c].machine, cases[c].faults);
-        refine_route_open(&routes, &bench.fabric);
+        // without a memory, with one that is empty, with one that knows some of the pairs
+        RefineMemory *memory = refine_memory_open();
         uint32_t gpus = fabric_live_gpu_count(&bench.fabric);
         for (uint32_t i = 0; i < 300; i++) {
+            if (i % 100 == 0) {
+                if (i > 0) refine_route_close(&routes);
+                refine_route_open(&routes, &bench.fabric, i == 0 ? NULL : memory);
+            }
             uint32_t from = (uint32_t)rng_below(&rng, gpus), to = (uint32_t)rng_below(&rng, gpus);
             if (i % 2 == 0) to = from / 72 * 72 + to % 72; // in one rack
             if (from == to || to >= gpus) continue;
@@ -328,6 +334,7 @@ static void test_refine_routes_are_those_of_the_fabric(void **state) {
                        fabric_live_gpu(&bench.fabric, to));
         }
         refine_route_close(&routes);
+        refine_memory_close(memory);
         sim_machine_close(&bench);
     }
 }

@@ -42,6 +42,15 @@ static void test_sweep_axes_double(void **state) {
     arena_free(&arena);
 }
 
+// Ports by their generation: NDR is 400 Gbit/s, 50 GB/s; XDR twice that.
+static void test_sweep_axes_name_generations(void **state) {
+    (void)state;
+    Arena arena = {0};
+    SweepAxes axes = read_axes("link.ib=NDR|XDR", &arena);
+    check_numbers(&axes.axes[0], (uint64_t[]){50000000000, 100000000000}, 2);
+    arena_free(&arena);
+}
+
 // The last value is the end of the range also where doubling or steps would pass it: 3, 6, 12, 20;
 // 10, 14, 18, 20.
 static void test_sweep_axes_end_at_the_end(void **state) {
@@ -393,9 +402,56 @@ static void test_sweep_winner_changes_at_the_price_by_hand(void **state) {
     small_machine_close(&b);
 }
 
+// Cells of separate pools are those of a search of their own; of both kinds the one that serves
+// more wins; and the winner of the first cell, held, has its figures there.
+static void test_sweep_cells_take_pools(void **state) {
+    (void)state;
+    SmallMachine small;
+    Arena arena = {0};
+    Err err = {0};
+    Sweep apart, either, held;
+    PoolsRanking pools;
+    small_machine_open(&small, "switch:4,450GB/s");
+    small.scenario.isl = 4000;
+    small.scenario.osl = 64;
+    SweepMachine machine = machine_of(&small, "switch:4,450GB/s");
+    SweepSpec spec = {.machines = &machine,
+                      .machine_count = 1,
+                      .axes = read_axes("concurrency=16,64", &arena),
+                      .pools = POOLS_SEPARATE};
+    check_ok(sweep_run(&spec, &apart, &err), &err);
+    spec.pools = POOLS_EITHER;
+    check_ok(sweep_run(&spec, &either, &err), &err);
+    spec.pools = POOLS_SEPARATE;
+    spec.mode = SWEEP_HOLD_FIRST;
+    check_ok(sweep_run(&spec, &held, &err), &err);
+    PoolsSpec own = {.most = 1};
+    for (uint32_t i = 0; i < 2; i++) {
+        EvaluateInput input = small_machine_input(&small);
+        small.scenario.concurrency = i == 0 ? 16 : 64;
+        check_ok(pools_rank(&input, &own, &pools, &err), &err);
+        const SweepCell *cell = &apart.cells[i];
+        assert_true(cell->is_feasible && cell->pooled != NULL);
+        check_close(cell->evaluation.tok_s_per_gpu, pools.rows[0].tok_s_per_gpu, 1e-12);
+        assert_true(plan_digest(&cell->plan) == plan_digest(&pools.rows[0].plan));
+        assert_string_equal(cell->bottleneck, pools_limit_names[pools.rows[0].limit]);
+        assert_true(either.cells[i].evaluation.output_tok_s >= cell->evaluation.output_tok_s);
+        pools_free(&pools);
+    }
+    check_close(held.cells[0].evaluation.tok_s_per_gpu, apart.cells[0].evaluation.tok_s_per_gpu,
+                1e-12);
+    assert_int_equal(held.winner_count, 1);
+    sweep_free(&apart);
+    sweep_free(&either);
+    sweep_free(&held);
+    arena_free(&arena);
+    small_machine_close(&small);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep_axes_double),
+        cmocka_unit_test(test_sweep_axes_name_generations),
         cmocka_unit_test(test_sweep_axes_end_at_the_end),
         cmocka_unit_test(test_sweep_axes_list),
         cmocka_unit_test(test_sweep_axes_fail_begins_with_none),
@@ -411,6 +467,7 @@ int main(void) {
         cmocka_unit_test(test_sweep_halving_a_rate_doubles_its_time),
         cmocka_unit_test(test_sweep_held_plan_that_does_not_fit),
         cmocka_unit_test(test_sweep_winner_changes_at_the_price_by_hand),
+        cmocka_unit_test(test_sweep_cells_take_pools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // Lists of transfers through the flow model, as worked examples.
 #include "tests/check.h"
 
+#include "sim/packet.h"
 #include "sim/transfers.h"
 #include "tests/sim/net_machine.h"
 
@@ -308,6 +309,40 @@ static void test_transfers_of_an_empty_list(void **state) {
     transfers_result_free(&r);
 }
 
+// Shaped links of 25 MB/s with 20 kB that pass at once: 120 kB need (120 - 20) kB / 25 MB/s = 4 ms,
+// and what a bucket may be closed too early by: 8.8 B (flow.h) / 25 MB/s = 352 ns at each of two.
+// The bound leaves out the bursts of both links: (120 - 40) kB / 25 MB/s for a transfer alone, and
+// 4 ms for each link. Packets know no such links.
+static void test_transfers_over_shaped_links(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"moesim\": \"topology\", \"version\": 1, \"name\": \"shaped\", \"source\": \"test\","
+        "\"templates\": {\"net\": {\"parts\": {\"gpu\": {\"kind\": \"gpu\", \"count\": 4},"
+        "\"switch\": {\"kind\": \"switch\"}}, \"links\": [{\"from\": \"gpu[*]\", \"to\": "
+        "\"switch\","
+        "\"class\": \"eth\", \"bandwidth\": \"25 MB/s\", \"latency\": \"0 s\","
+        "\"burst\": \"20000 B\"}]}}, \"machine\": \"net\"}";
+    NetTransfer list[] = {{0, 1, 120000, 0}};
+    TransfersResult r = run(text, list, 1, &nominal);
+    Time moving = 4 * PS_PER_SECOND / 1000;
+    assert_in_range(r.end_ps, moving, moving + 704 * PS_PER_NS);
+    assert_int_equal(r.bound_ps, moving);
+    transfers_result_free(&r);
+    NetMachine machine;
+    Err err = {0};
+    net_machine_open(&machine, text);
+    Text written = {0};
+    topology_write(&machine.topology, &written);
+    assert_non_null(strstr(text_string(&written), "\"burst\": \"20 kB\""));
+    text_free(&written);
+    PacketReport report;
+    assert_false(
+        packet_run(&machine.fabric, list, 1, &(PacketOptions){.mtu_B = 4096}, &r, &report, &err));
+    assert_string_equal(err.text, "a link has a burst, and packets know no token buckets: expected "
+                                  "the flow model");
+    net_machine_close(&machine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfers_alone_take_latency_and_bytes),
@@ -325,6 +360,7 @@ int main(void) {
         cmocka_unit_test(test_transfers_to_pooled_memory),
         cmocka_unit_test(test_transfers_behind_one_nic_share_it),
         cmocka_unit_test(test_transfers_of_an_empty_list),
+        cmocka_unit_test(test_transfers_over_shaped_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ static TransfersResult hand_over(KvOrder order, const Time *ready) {
     for (uint32_t i = 0; i < LAYERS; i++) layers[i] = (KvLayer){.heads = 1, .head_B = LATENT_B};
     KvMove move = {.layers = layers,
                    .layer_count = LAYERS,
-                   .from = {8, 1, 64},
-                   .to = {1, 1, 64},
+                   .from = {8, 1, 64, 0},
+                   .to = {1, 1, 64, 0},
                    .tokens = ISL,
                    .order = order};
     TransfersKv ranks = {.from = from, .to = to, .from_ranks = 8, .to_ranks = 1, .ready = ready};
@@ -110,8 +110,11 @@ static void test_transfers_kv_between_unequal_tp(void **state) {
     (void)state;
     static const VertexId from[] = {0, 1, 2, 3}, to[] = {8, 9, 10, 11, 12, 13, 14, 15};
     KvLayer layer = {.heads = 8, .head_B = 512};
-    KvMove move = {
-        .layers = &layer, .layer_count = 1, .from = {4, 1, 16}, .to = {8, 1, 16}, .tokens = 16384};
+    KvMove move = {.layers = &layer,
+                   .layer_count = 1,
+                   .from = {4, 1, 16, 0},
+                   .to = {8, 1, 16, 0},
+                   .tokens = 16384};
     TransfersKv ranks = {.from = from, .to = to, .from_ranks = 4, .to_ranks = 8};
     NetMachine machine;
     net_machine_open(&machine, "hgx-h100:2");
@@ -127,7 +130,7 @@ static void test_transfers_kv_between_unequal_tp(void **state) {
 static void test_transfers_kv_to_host_memory(void **state) {
     (void)state;
     KvLayer layer = {.heads = 2, .head_B = 5120};
-    KvSide gpus = {2, 1, 16}, host = {1, 1, 16};
+    KvSide gpus = {2, 1, 16, 0}, host = {1, 1, 16, 0};
     KvMove out = {.layers = &layer, .layer_count = 1, .from = gpus, .to = host, .tokens = 1000000};
     KvMove back = {.layers = &layer, .layer_count = 1, .from = host, .to = gpus, .tokens = 1000000};
     NetMachine machine;

@@ -5,6 +5,7 @@
 #include "model/plan/lower.h"
 #include "sim/search/space.h"
 #include "sim/search/why_link.h"
+#include "sim/search/pools.h"
 #include "sim/search/why_vary.h"
 #include "tests/plan/hand_plan.h"
 #include "tests/sim/sim_machine.h"
@@ -322,6 +323,36 @@ static void open_memory_bound(SmallMachine *machine, double efficiency) {
     scenario_rehash(&machine->scenario);
 }
 
+// Of separate pools the base is what pools_evaluate gives, and slower memory lengthens steps; TTFT
+// and TPOT are those of both pools.
+static void test_why_vary_takes_separate_pools(void **state) {
+    (void)state;
+    SmallMachine machine;
+    PoolsSpec spec = {.most = 1};
+    PoolsRanking ranking;
+    WhyResult base, slower;
+    Err err = {0};
+    small_machine_open(&machine, "switch:4,450GB/s");
+    machine.scenario.isl = 4000;
+    machine.scenario.osl = 64;
+    machine.scenario.concurrency = 64;
+    EvaluateInput input = small_machine_input(&machine);
+    check_ok(pools_rank(&input, &spec, &ranking, &err), &err);
+    const PoolsRow *row = &ranking.rows[0];
+    WhyPlan why = {&input, &row->plan, row->decode.sequences};
+    WhyLab *lab = why_vary_open(&why);
+    WhyKnob memory = {.kind = WHY_CONSTANT, .param = CALIB_MEMORY};
+    check_ok(why_vary_base(lab, &base, &err), &err);
+    assert_int_equal(base.ttft_ps, row->ttft_ps);
+    assert_int_equal(base.tpot_ps, row->tpot_ps);
+    check_close(base.tok_s_per_gpu, row->tok_s_per_gpu, 1e-12);
+    check_ok(why_vary_scale(lab, &memory, 0.5, &slower, &err), &err);
+    assert_true(slower.tpot_ps > base.tpot_ps && slower.ttft_ps > base.ttft_ps);
+    why_vary_close(lab);
+    pools_free(&ranking);
+    small_machine_close(&machine);
+}
+
 // All times are bytes / (efficiency x rate): the elasticity of TPOT and TTFT to the efficiency is
 // -1, that of the throughput 1, and every other constant has none. Times are rounded to a
 // picosecond for each of a few thousand operations of a microsecond or more: 1e-6.
@@ -424,10 +455,10 @@ static void test_why_reach_counts_what_groups_cross(void **state) {
     WhyReach reach;
     sim_machine_open(&bench, sim_machine_rails(&arena, 1, 2, 8, 2));
     const GroupFamily all = {"ep", 16, 1, 1, 0, 16, 1}, halves = {"ep", 8, 1, 2, 0, 16, 2};
-    why_reach(&bench.fabric, 0, &all, &reach);
+    why_reach(&bench.fabric, &(WhyReachRanks){0}, &all, &reach);
     assert_int_equal(reach.domains, 2);
     assert_int_equal(reach.leaves, 8);
-    why_reach(&bench.fabric, 0, &halves, &reach);
+    why_reach(&bench.fabric, &(WhyReachRanks){0}, &halves, &reach);
     assert_int_equal(reach.domains, 1);
     assert_int_equal(reach.nodes, 1);
     assert_int_equal(reach.leaves, 0);
@@ -443,6 +474,7 @@ int main(void) {
         cmocka_unit_test(test_why_follows_a_receive_to_its_send),
         cmocka_unit_test(test_why_terms_add_up_to_tpot),
         cmocka_unit_test(test_why_links_add_up_to_the_counted_bytes),
+        cmocka_unit_test(test_why_vary_takes_separate_pools),
         cmocka_unit_test(test_why_elasticity_of_memory_bound_step_is_minus_one),
         cmocka_unit_test(test_why_flip_is_where_the_closed_form_says),
         cmocka_unit_test(test_why_scaled_links_are_those_of_another_machine),

@@ -1,0 +1,39 @@
+// What a run does with operations that compute. Units: none (they only take their place), timed
+// (timed.h: each lasts as long as it was predicted), kernels and the model itself (forward.h).
+#ifndef EXEC_COMPUTE_H
+#define EXEC_COMPUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exec/job.h"
+#include "model/base/err.h"
+#include "model/report/timeline_file.h"
+
+// How many rows of routed traffic go where in a free run, where the router decides while it runs.
+// NULL in a forced run: the Load says it.
+typedef struct Routing {
+    void *self;
+    // Before a dispatch of this rank: rows that it sends to each expert, [experts_total].
+    bool (*rows)(void *self, const OpInstance *dispatch, uint32_t *rows, Err *err);
+    // Rows that member `source` of the group sends to each of this rank's `count` experts.
+    bool (*arrives)(void *self, const OpInstance *dispatch, uint32_t source, const uint32_t *rows,
+                    uint32_t count, Err *err);
+    // Bytes that a buffer needs on one rank when any token may go anywhere; at least `scheduled_B`.
+    uint64_t (*room_B)(void *self, const Job *job, BufferId buffer, uint64_t scheduled_B);
+} Routing;
+
+// Zeroed: nothing computes. Functions may be called by several threads at once, one for each stream
+// of each rank.
+typedef struct ComputeUnit {
+    const char *name; // "timed", "model"
+    void *self;
+    // Once in each process. Says of each operation of the schedule what it does with it
+    // ([op_count], preset to SKIPPED, communication and copies to MEASURED) or refuses by name.
+    bool (*prepare)(void *self, const Job *job, TimelineFileWork *works, Err *err);
+    // One instance of an operation that is neither communication nor a copy and not SKIPPED.
+    bool (*run)(void *self, const OpInstance *instance, Err *err);
+    const Routing *routing;
+} ComputeUnit;
+
+#endif

@@ -1,0 +1,417 @@
+// Opens the model for a plan, and runs the operations of a schedule with it.
+//
+// Invariant: what is not computed exactly is refused by name when the model is opened or the run
+// prepared, never in the middle. State between runs: caches, the tokens sampled last, and how far
+// the texts are.
+#include "exec/forward.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "exec/forward_internal.h"
+#include "exec/kernel/convert.h"
+#include "exec/kernel/gemm.h"
+
+#define PARTS_MAX POOL_CHUNKS_MAX
+
+// ---- What is refused.
+
+static bool check_attention(const Arch *arch, const Pool *pool, Err *err) {
+    const AttentionSpec *spec = &arch->attentions[0];
+    if (arch->attention_count != 1)
+        return err_set(err, "%s: no kernels for %u kinds of attention in one model", arch->name,
+                       arch->attention_count);
+    if (spec->kind != ATTENTION_GQA && spec->kind != ATTENTION_MLA)
+        return err_set(err, "%s: no kernel for %s attention", arch->name,
+                       arch_attention_names[spec->kind]);
+    if (spec->index_heads > 0 || spec->output_gate || spec->per_layer > 1)
+        return err_set(err, "%s: no kernel for attention with %s", arch->name,
+                       spec->index_heads > 0 ? "an indexer"
+                       : spec->output_gate   ? "an output gate"
+                                             : "several blocks in a layer");
+    if (spec->kv_heads > 0 && spec->kind == ATTENTION_GQA && spec->kv_heads < pool->tp &&
+        pool->tp % spec->kv_heads != 0)
+        return err_set(err, "%u tp ranks do not share %u kv heads evenly", pool->tp,
+                       spec->kv_heads);
+    return true;
+}
+
+static bool check_mlps(const Arch *arch, Err *err) {
+    uint32_t experts = 0, top_k = 0;
+    for (uint32_t i = 0; i < arch->mlp_count; i++) {
+        const MlpSpec *mlp = &arch->mlps[i];
+        if (mlp->matrices != 3 || mlp->latent > 0 || mlp->zero_experts > 0)
+            return err_set(err, "%s: no kernel for feed-forward parts with %s", arch->name,
+                           mlp->matrices != 3 ? "two matrices"
+                           : mlp->latent > 0  ? "a latent space"
+                                              : "experts that compute nothing");
+        if (mlp->experts == 0) continue;
+        if (experts > 0 && (mlp->experts != experts || mlp->top_k != top_k))
+            return err_set(err, "%s: no kernel for layers of %u and %u experts", arch->name,
+                           experts, mlp->experts);
+        if (mlp->groups > ROUTER_GROUPS_MAX)
+            return err_set(err, "%s: no kernel for %u groups of experts", arch->name, mlp->groups);
+        experts = mlp->experts;
+        top_k = mlp->top_k;
+    }
+    return true;
+}
+
+static bool check_pool(const Pool *pool, Err *err) {
+    if (pool->cp > 1 || pool->dcp > 1)
+        return err_set(err, "no kernel for context parallelism (cp %u, dcp %u)", pool->cp,
+                       pool->dcp);
+    if (pool->redundant_experts > 0 || pool->expert_placement != EXPERT_PLACEMENT_LINEAR)
+        return err_set(err, "no kernel for experts that are placed by EPLB");
+    if (!convert_knows(pool->kv_format))
+        return err_set(err, "no kernel for caches in %s", numfmt_names[pool->kv_format]);
+    if (!convert_knows(pool->dispatch_format))
+        return err_set(err, "no kernel for dispatch in %s", numfmt_names[pool->dispatch_format]);
+    return true;
+}
+
+static bool check_options(const ForwardOptions *options, Err *err) {
+    return options->context > options->cached ||
+           err_set(err, "a context of %u tokens, of which %u are cached", options->context,
+                   options->cached);
+}
+
+// ---- Opening.
+
+static void size_model(Forward *forward) {
+    const Arch *arch = forward->arch;
+    const AttentionSpec *spec = &arch->attentions[0];
+    bool is_mla = spec->kind == ATTENTION_MLA;
+    uint32_t tp = forward->pool->tp;
+    uint32_t kv_heads = spec->kv_heads > tp ? spec->kv_heads / tp : 1;
+    for (uint32_t i = 0; i < arch->layers; i++)
+        forward->moe_layers += arch->mlps[arch->kinds[arch->kind_of_layer[i]].mlp].experts > 0;
+    for (uint32_t i = 0; i < arch->mlp_count; i++) {
+        if (arch->mlps[i].experts == 0) continue;
+        forward->experts = arch->mlps[i].experts;
+        forward->top_k = arch->mlps[i].top_k;
+    }
+    forward->cache_width =
+        is_mla ? spec->kv_lora + spec->rope : kv_heads * (spec->head_dim + spec->value_dim);
+    forward->attention_scale =
+        (float)(rope_attention_scale(&forward->config.rope) / sqrt((double)spec->head_dim));
+    forward->format = arch->dtype == NUMFMT_F32 ? NUMFMT_F32 : NUMFMT_BF16;
+    forward->cache_format =
+        forward->pool->kv_format == NUMFMT_BF16 ? forward->format : forward->pool->kv_format;
+    forward->routing = lower_routing(forward->pool, arch);
+    forward->token_ways = forward->routing == LOWER_LOCAL ? 1 : tp;
+    forward->base = forward->options.cached;
+}
+
+static void open_rank(Forward *forward, uint32_t number) {
+    const Pool *pool = forward->pool;
+    const uint32_t *other = forward->options.weights_of;
+    ForwardRank *rank = arena_alloc(&forward->arena, 1, sizeof *rank);
+    uint32_t replica = number / pool_replica_ranks(pool);
+    WeightPlace place = weights_place(pool, number);
+    rank->rank = number;
+    rank->stage = place.stage;
+    rank->stage_rank = number % pool_stage_ranks(pool);
+    rank->group = replica * pool->dp + rank->stage_rank / pool->tp;
+    rank->tp_index = place.tp_index;
+    rank->least_margin = INFINITY;
+    rank->counts = mem_alloc((size_t)forward->moe_layers * forward->experts, sizeof *rank->counts);
+    rank->routes = arena_alloc(&forward->arena, PARTS_MAX, sizeof *rank->routes);
+    weights_build(forward->arch, pool, forward->options.seed,
+                  weights_place(pool, other != NULL ? other[number] : number), &rank->weights);
+    forward->ranks[number] = rank;
+}
+
+bool forward_open(const Arch *arch, const ForwardConfig *config, const Pool *pool,
+                  const ForwardOptions *options, Forward **out, Err *err) {
+    if (!check_attention(arch, pool, err) || !check_mlps(arch, err) || !check_pool(pool, err) ||
+        !check_options(options, err) || !weights_check(arch, err))
+        return false;
+    Forward *forward = mem_alloc(1, sizeof *forward);
+    *forward = (Forward){.arch = arch, .pool = pool, .config = *config, .options = *options};
+    gemm_start();
+    size_model(forward);
+    rope_build(&config->rope, options->context, &forward->rope);
+    forward->ranks = arena_alloc(&forward->arena, pool_ranks(pool), sizeof *forward->ranks);
+    uint32_t count = options->ranks != NULL ? options->rank_count : pool_ranks(pool);
+    for (uint32_t i = 0; i < count; i++)
+        open_rank(forward, options->ranks != NULL ? options->ranks[i] : i);
+    *out = forward;
+    return true;
+}
+
+static void close_rank(ForwardRank *rank) {
+    weights_free(&rank->weights);
+    for (uint32_t i = 0; i < PARTS_MAX; i++) forward_close_routes(&rank->routes[i]);
+    for (uint32_t i = 0; i < SCRATCH_COUNT; i++) mem_free(rank->scratch[i]);
+    mem_free(rank->cache);
+    mem_free(rank->sampled);
+    mem_free(rank->counts);
+}
+
+void forward_close(Forward *forward) {
+    if (forward == NULL) return;
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++)
+        if (forward->ranks[i] != NULL) close_rank(forward->ranks[i]);
+    rope_free(&forward->rope);
+    mem_free(forward->logits);
+    mem_free(forward->has_logits);
+    arena_free(&forward->arena);
+    mem_free(forward);
+}
+
+// ---- Preparing a run.
+
+// Where ranks of a TP group that have different numbers of tokens are not told apart: sizes of
+// messages, of gathers over several groups, and of routed traffic that is forced are those of equal
+// shares.
+static bool needs_equal_shares(const Forward *forward) {
+    const Pool *pool = forward->pool;
+    return forward->token_ways > 1 &&
+           (pool->pp > 1 || pool->moe_tp > 1 || forward->options.routing == FORWARD_FORCED ||
+            (forward->routing == LOWER_GATHER && pool->dp > 1));
+}
+
+static bool check_cuts(const Forward *forward, const Job *job, Err *err) {
+    uint32_t tp = forward->pool->tp;
+    for (OpId id = 0; needs_equal_shares(forward) && id < job->schedule->op_count; id++) {
+        const Extent *size = forward_part(&job->schedule->ops[id]);
+        uint32_t parts = size->parts > 1 ? size->parts : 1;
+        uint64_t tokens = step_shape_part(&job->shape, size->part, parts).tokens;
+        if (tokens % tp != 0)
+            return err_set(err, "%llu tokens%s do not divide over %u tp ranks",
+                           (unsigned long long)tokens, parts > 1 ? " of a part" : "", tp);
+    }
+    return true;
+}
+
+// Micro-batches that the run has tokens for.
+static uint32_t batches_of(const Forward *forward, const Job *job) {
+    uint32_t passes = job->schedule->roles[0].passes, batches = forward->pool->micro_batches;
+    return passes < batches ? passes : batches;
+}
+
+static bool check_shape(const Forward *forward, const Job *job, Err *err) {
+    const Pool *pool = forward->pool;
+    const StepShape *shape = &job->shape;
+    uint32_t passes = job->schedule->roles[0].passes, batches = batches_of(forward, job);
+    if (job->schedule->rank_count != pool_ranks(pool))
+        return err_set(err, "the schedule is for %u ranks, the plan for %u",
+                       job->schedule->rank_count, pool_ranks(pool));
+    if (shape->sequences == 0 || shape->tokens % shape->sequences != 0 ||
+        shape->tokens > UINT32_MAX)
+        return err_set(err, "%llu tokens do not divide over %llu sequences",
+                       (unsigned long long)shape->tokens, (unsigned long long)shape->sequences);
+    if (passes % batches != 0)
+        return err_set(err, "%u passes do not divide over %u micro-batches", passes, batches);
+    if (forward->sequences > 0 &&
+        (forward->sequences != shape->sequences || forward->batches != batches))
+        return err_set(err, "%u x %llu sequences, the run before had %u x %u", batches,
+                       (unsigned long long)shape->sequences, forward->batches, forward->sequences);
+    return check_cuts(forward, job, err);
+}
+
+static bool check_context(const Forward *forward, Err *err) {
+    uint64_t end = (uint64_t)forward->base + forward->advance;
+    return end <= forward->options.context ||
+           err_set(err, "texts of %llu tokens in a context of %u", (unsigned long long)end,
+                   forward->options.context);
+}
+
+// Whether a role's first stage gets the sampled tokens by a message.
+static bool receives_tokens(const Schedule *schedule) {
+    for (OpId id = 0; id < schedule->op_count; id++)
+        if (schedule->ops[id].kind == OP_RECV && schedule->ops[id].comm.lag > 0) return true;
+    return false;
+}
+
+// Each row of routed traffic must be an element, so that rows can be counted.
+static bool check_elements(const Forward *forward, const Schedule *schedule, Err *err) {
+    uint64_t row_B = numfmt_bytes(forward->format, forward->arch->hidden);
+    for (OpId id = 0; id < schedule->op_count; id++) {
+        const Op *op = &schedule->ops[id];
+        char text[SCHEDULE_TEXT_MAX];
+        if (op->kind == OP_COLLECTIVE && op->comm.split != SPLIT_EVEN && op->comm.element != row_B)
+            return err_set(err,
+                           "%s: elements of %u bytes cut rows of %llu: %u choices do not "
+                           "divide over %u tp ranks",
+                           schedule_op_text(schedule, id, text), op->comm.element,
+                           (unsigned long long)row_B, forward->top_k, forward->pool->tp);
+    }
+    return true;
+}
+
+static bool say_works(const Schedule *schedule, TimelineFileWork *works, Err *err) {
+    for (OpId id = 0; id < schedule->op_count; id++) {
+        const Op *op = &schedule->ops[id];
+        char text[SCHEDULE_TEXT_MAX];
+        if (schedule_op_is_comm(op->kind) || op->kind == OP_COPY) continue;
+        if (op->compute.work == WORK_NONE)
+            return err_set(err, "%s: no kernel for it", schedule_op_text(schedule, id, text));
+        if (op->stream != LOWER_STREAM_COMPUTE)
+            return err_set(err, "%s: computes on stream %u, expected %u",
+                           schedule_op_text(schedule, id, text), op->stream, LOWER_STREAM_COMPUTE);
+        works[id] = TIMELINE_FILE_MEASURED;
+    }
+    return true;
+}
+
+static void open_run(Forward *forward, ForwardRank *rank) {
+    uint64_t texts = (uint64_t)forward->batches * forward->sequences;
+    uint64_t rows = rank->weights.layer_count * texts * forward->options.context;
+    if (rank->cache == NULL) {
+        rank->cache = mem_alloc(rows * forward->cache_width, sizeof *rank->cache);
+        rank->sampled = mem_alloc(texts, sizeof *rank->sampled);
+        forward_fill_cache(forward, rank);
+    }
+    memset(rank->counts, 0, (size_t)forward->moe_layers * forward->experts * sizeof *rank->counts);
+    for (uint32_t i = 0; forward->experts > 0 && i < PARTS_MAX; i++) {
+        forward_close_routes(&rank->routes[i]);
+        if (i < forward->parts) forward_open_routes(forward, rank, &rank->routes[i]);
+    }
+}
+
+static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *err) {
+    Forward *forward = self;
+    const Pool *pool = forward->pool;
+    if (!check_shape(forward, job, err) || !check_elements(forward, job->schedule, err) ||
+        !say_works(job->schedule, works, err))
+        return false;
+    forward->job = job;
+    forward->base += forward->advance;
+    forward->sequences = (uint32_t)job->shape.sequences;
+    forward->per_pass = (uint32_t)(job->shape.tokens / job->shape.sequences);
+    forward->batches = batches_of(forward, job);
+    forward->rounds = job->schedule->roles[0].passes / forward->batches;
+    forward->advance = forward->rounds * forward->per_pass;
+    forward->feeds_back = receives_tokens(job->schedule);
+    forward->parts = pool->moe_chunks > 2 ? pool->moe_chunks : 2;
+    if (!check_context(forward, err)) return false;
+    uint64_t count = (uint64_t)forward_sequences(forward) * forward->rounds;
+    mem_free(forward->logits);
+    mem_free(forward->has_logits);
+    forward->logits = mem_alloc(count * forward->arch->vocab, sizeof *forward->logits);
+    forward->has_logits = mem_alloc(count, sizeof *forward->has_logits);
+    for (uint32_t i = 0; i < pool_ranks(pool); i++)
+        if (forward->ranks[i] != NULL) open_run(forward, forward->ranks[i]);
+    return true;
+}
+
+// ---- Running.
+
+static bool run_product(ForwardStep *step, WeightSlot slot) {
+    return forward_product(step, slot, step->tokens, forward_weight(step, slot)->k);
+}
+
+static bool run_queries(ForwardStep *step) {
+    bool has_latent = forward_weight(step, WEIGHT_Q_UP)->n > 0;
+    return has_latent ? forward_product(step, WEIGHT_Q_UP, step->tokens,
+                                        forward_weight(step, WEIGHT_LATENTS)->n)
+                      : run_product(step, WEIGHT_QKV);
+}
+
+static bool run_work(ForwardStep *step) {
+    bool shared = step->op->op_class == OP_CLASS_SHARED;
+    switch (step->op->compute.work) {
+    case WORK_EMBED: return forward_embed(step);
+    case WORK_BEGIN_NORM: return forward_begin_norm(step);
+    case WORK_MLP_NORM:
+    case WORK_NEXT_NORM: return forward_norm(step);
+    case WORK_QKV: return run_product(step, WEIGHT_QKV);
+    case WORK_ROPE_CACHE: return forward_rope_cache(step);
+    case WORK_GQA: return forward_gqa(step);
+    case WORK_LATENTS: return run_product(step, WEIGHT_LATENTS);
+    case WORK_LATENT_CACHE: return forward_latent_cache(step);
+    case WORK_QUERIES: return run_queries(step);
+    case WORK_Q_ABSORB:
+    case WORK_V_ABSORB: return forward_absorb(step);
+    case WORK_MLA_ABSORBED: return forward_mla_absorbed(step);
+    case WORK_EXPAND: return forward_expand(step);
+    case WORK_MLA_EXPANDED: return forward_mla_expanded(step);
+    case WORK_ATTENTION_OUT: return run_product(step, WEIGHT_OUT);
+    case WORK_GATE_UP: return run_product(step, shared ? WEIGHT_SHARED_GATE_UP : WEIGHT_GATE_UP);
+    case WORK_SWIGLU: return forward_swiglu(step);
+    case WORK_DOWN: return run_product(step, shared ? WEIGHT_SHARED_DOWN : WEIGHT_DOWN);
+    case WORK_ROUTER: return forward_router(step);
+    case WORK_TOP_K: return forward_top_k(step);
+    case WORK_PERMUTE: return forward_permute(step);
+    case WORK_EXPERTS_GATE_UP:
+    case WORK_EXPERTS_DOWN: return forward_experts(step);
+    case WORK_EXPERTS_SWIGLU: return forward_experts_swiglu(step);
+    case WORK_WEIGHTED_SUM: return forward_weighted_sum(step);
+    case WORK_EXPERT_SUM: return forward_expert_sum(step);
+    case WORK_HEAD: return forward_head(step);
+    case WORK_SAMPLE: return forward_sample(step);
+    case WORK_NONE:
+    case OP_WORK_COUNT: break;
+    }
+    return err_set(step->err, "no kernel for it");
+}
+
+static bool run(void *self, const OpInstance *instance, Err *err) {
+    ForwardStep step = forward_step(self, instance, err);
+    return run_work(&step);
+}
+
+ComputeUnit forward_unit(Forward *forward) {
+    bool free_run = forward->options.routing == FORWARD_FREE;
+    forward->vtable = (Routing){.self = forward,
+                                .rows = forward_rows,
+                                .arrives = forward_arrives,
+                                .room_B = forward_room_B};
+    return (ComputeUnit){.name = "model",
+                         .self = forward,
+                         .prepare = prepare,
+                         .run = run,
+                         .routing = free_run ? &forward->vtable : NULL};
+}
+
+// ---- Results.
+
+uint32_t forward_sequences(const Forward *forward) {
+    const Pool *pool = forward->pool;
+    return pool->replicas * pool->dp * forward->batches * forward->sequences;
+}
+
+uint32_t forward_rounds(const Forward *forward) {
+    return forward->rounds;
+}
+
+const float *forward_logits(const Forward *forward, uint32_t sequence, uint32_t round) {
+    if (sequence >= forward_sequences(forward) || round >= forward->rounds) return NULL;
+    uint64_t at = (uint64_t)sequence * forward->rounds + round;
+    return forward->has_logits[at] ? forward->logits + at * forward->arch->vocab : NULL;
+}
+
+ForwardTies forward_ties(const Forward *forward) {
+    ForwardTies ties = {.least_margin = INFINITY};
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
+        const ForwardRank *rank = forward->ranks[i];
+        if (rank == NULL) continue;
+        ties.choices += rank->choices;
+        ties.near += rank->near;
+        if (rank->least_margin < ties.least_margin) ties.least_margin = rank->least_margin;
+    }
+    return ties;
+}
+
+// Sources are the EP positions where tokens travel to their experts; replicas run side by side.
+bool forward_load(const Forward *forward, Load *out, Err *err) {
+    bool travels = forward->routing == LOWER_ALL_TO_ALL;
+    uint32_t sources = travels ? forward->pool->ep : 1, experts = forward->experts;
+    if (experts == 0) return err_set(err, "%s has no experts", forward->arch->name);
+    uint64_t *tokens = mem_alloc((size_t)forward->moe_layers * sources * experts, sizeof *tokens);
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
+        const ForwardRank *rank = forward->ranks[i];
+        if (rank == NULL) continue;
+        uint32_t source = travels ? rank->stage_rank / forward->pool->moe_tp : 0;
+        for (uint32_t layer = 0; layer < forward->moe_layers; layer++)
+            for (uint32_t expert = 0; expert < experts; expert++)
+                tokens[((size_t)layer * sources + source) * experts + expert] +=
+                    rank->counts[(size_t)layer * experts + expert];
+    }
+    bool good = load_of_counts(forward->moe_layers, sources, experts, tokens,
+                               "free run of moesim-run", out, err);
+    mem_free(tokens);
+    return good;
+}

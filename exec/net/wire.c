@@ -1,0 +1,384 @@
+// One connection of a rank to another.
+//
+// Invariant: bytes of one message follow each other, so that the receiver is always inside exactly
+// one frame or one message; a message goes straight to where it was asked for, and through memory
+// of the wire only when it comes before it was asked for.
+#include "exec/net/wire.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "model/base/file.h"
+#include "model/base/mem.h"
+
+#define EARLY_FIRST_B (UINT64_C(64) << 10) // of memory for an early message; then it doubles
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+void wire_open_socket(Wire *wire, uint32_t peer, int socket) {
+    *wire = (Wire){.peer = peer, .socket = socket, .is_open = true};
+}
+
+void wire_open_rings(Wire *wire, uint32_t peer, Ring *in, Ring *out, size_t room) {
+    *wire = (Wire){.peer = peer, .socket = -1, .in = in, .out = out, .room = room, .is_open = true};
+}
+
+void wire_close(Wire *wire) {
+    for (uint32_t i = wire->first_send; i < wire->send_count; i++) mem_free(wire->sends[i].owned);
+    for (uint32_t i = 0; i < wire->early_count; i++) mem_free(wire->earlies[i].bytes);
+    mem_free(wire->sends);
+    mem_free(wire->receives);
+    mem_free(wire->earlies);
+    *wire = (Wire){0};
+}
+
+// ---- Bytes out
+
+static bool broken(const Wire *wire, const char *what, int code, Err *err) {
+    return err_set(err, "cannot %s rank %u: %s", what, wire->peer, file_reason(code));
+}
+
+static void send_advance(WireSend *send, size_t count) {
+    send->done += count;
+}
+
+// Part of a message from `done` on: 0, 1 or 2 pieces.
+static uint32_t send_pieces(const WireSend *send, struct iovec pieces[2]) {
+    uint32_t count = 0;
+    union {
+        const uint8_t *from;
+        void *base;
+    } borrowed; // iovec has no const; the bytes are only read
+    if (send->done < FRAME_B) {
+        borrowed.from = send->frame + send->done;
+        pieces[count++] = (struct iovec){borrowed.base, (size_t)(FRAME_B - send->done)};
+    }
+    uint64_t sent = send->done > FRAME_B ? send->done - FRAME_B : 0;
+    if (sent < send->count) {
+        borrowed.from = send->bytes + sent;
+        pieces[count++] = (struct iovec){borrowed.base, (size_t)(send->count - sent)};
+    }
+    return count;
+}
+
+static bool send_is_done(const WireSend *send) {
+    return send->done == FRAME_B + send->count;
+}
+
+static void write_ring(Wire *wire, WireSend *send) {
+    for (;;) {
+        struct iovec pieces[2];
+        if (send_pieces(send, pieces) == 0) return;
+        size_t now = ring_write(wire->out, wire->room, pieces[0].iov_base, pieces[0].iov_len);
+        if (now == 0) return;
+        wire->rings_bell = true;
+        send_advance(send, now);
+    }
+}
+
+// Until all is written or nothing fits.
+static bool write_some(Wire *wire, WireSend *send, Err *err) {
+    if (!wire->is_open) return err_set(err, "rank %u closed its connection", wire->peer);
+    if (wire->out != NULL) {
+        write_ring(wire, send);
+        return true;
+    }
+    while (!send_is_done(send)) {
+        struct iovec pieces[2];
+        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = send_pieces(send, pieces)};
+        ssize_t now = sendmsg(wire->socket, &message, MSG_NOSIGNAL);
+        if (now < 0 && errno == EINTR) continue;
+        if (now < 0 && errno == EAGAIN) return true;
+        if (now < 0) return broken(wire, "send to", errno, err);
+        send_advance(send, (size_t)now);
+    }
+    return true;
+}
+
+static WireSend make_send(uint64_t tag, const uint8_t *bytes, uint64_t count) {
+    WireSend send = {.tag = tag, .bytes = bytes, .count = count};
+    frame_write(&(Frame){.tag = tag, .count = count}, send.frame);
+    return send;
+}
+
+static void keep(Wire *wire, const WireSend *send) {
+    if (wire->first_send == wire->send_count) wire->first_send = wire->send_count = 0;
+    wire->sends =
+        mem_grow(wire->sends, &wire->send_capacity, wire->send_count + 1, sizeof *wire->sends);
+    wire->sends[wire->send_count++] = *send;
+}
+
+static void keep_copy(Wire *wire, WireSend *send) {
+    uint64_t sent = send->done > FRAME_B ? send->done - FRAME_B : 0;
+    if (sent < send->count) {
+        send->owned = mem_alloc((size_t)(send->count - sent), 1);
+        memcpy(send->owned, send->bytes + sent, (size_t)(send->count - sent));
+        send->bytes = send->owned;
+    }
+    send->count -= sent;
+    send->done -= sent;
+    keep(wire, send);
+}
+
+bool wire_send(Wire *wire, uint64_t tag, const uint8_t *bytes, uint64_t count, uint32_t *left,
+               Err *err) {
+    WireSend send = make_send(tag, bytes, count);
+    send.left = left;
+    if (!wire_has_sends(wire) && !write_some(wire, &send, err)) return false;
+    if (send_is_done(&send))
+        --*left;
+    else
+        keep(wire, &send);
+    return true;
+}
+
+bool wire_post(Wire *wire, uint64_t tag, const uint8_t *bytes, uint64_t count, Err *err) {
+    WireSend send = make_send(tag, bytes, count);
+    if (!wire_has_sends(wire) && !write_some(wire, &send, err)) return false;
+    if (!send_is_done(&send)) keep_copy(wire, &send);
+    return true;
+}
+
+bool wire_push(Wire *wire, Err *err) {
+    while (wire_has_sends(wire)) {
+        WireSend *send = &wire->sends[wire->first_send];
+        if (!write_some(wire, send, err)) return false;
+        if (!send_is_done(send)) return true;
+        if (send->left != NULL) --*send->left;
+        mem_free(send->owned);
+        wire->first_send++;
+    }
+    return true;
+}
+
+// ---- Messages in
+
+static bool check_length(const Wire *wire, uint64_t came, uint64_t expected, Err *err) {
+    return came == expected || err_set(err, "rank %u sent %" PRIu64 " bytes, expected %" PRIu64,
+                                       wire->peer, came, expected);
+}
+
+static void forget_early(Wire *wire, uint32_t index) {
+    WireEarly *early = &wire->earlies[index];
+    mem_free(early->bytes);
+    wire->early_B -= early->capacity;
+    memmove(early, early + 1, (wire->early_count - index - 1) * sizeof *early);
+    wire->early_count--;
+}
+
+// The message `index` was asked for: what came of it goes there.
+static bool take_early(Wire *wire, uint32_t index, const WireReceive *receive, Err *err) {
+    WireEarly *early = &wire->earlies[index];
+    if (!check_length(wire, early->count, receive->count, err)) return false;
+    if (early->have > 0) memcpy(receive->bytes, early->bytes, (size_t)early->have);
+    if (early->have == early->count) {
+        --*receive->left;
+    } else {
+        wire->into = WIRE_DIRECT;
+        wire->direct = *receive;
+    }
+    forget_early(wire, index);
+    return true;
+}
+
+bool wire_receive(Wire *wire, const WireReceive *receive, Err *err) {
+    for (uint32_t i = 0; i < wire->early_count; i++) {
+        if (wire->earlies[i].tag == receive->tag) return take_early(wire, i, receive, err);
+    }
+    if (!wire->is_open) return err_set(err, "rank %u closed its connection", wire->peer);
+    wire->receives = mem_grow(wire->receives, &wire->receive_capacity, wire->receive_count + 1,
+                              sizeof *wire->receives);
+    wire->receives[wire->receive_count++] = *receive;
+    return true;
+}
+
+static void begin_early(Wire *wire) {
+    wire->earlies = mem_grow(wire->earlies, &wire->early_capacity, wire->early_count + 1,
+                             sizeof *wire->earlies);
+    wire->earlies[wire->early_count++] =
+        (WireEarly){.tag = wire->frame.tag, .count = wire->frame.count};
+    wire->into = WIRE_EARLY;
+}
+
+// A whole frame is here: where its message goes.
+static bool begin_message(Wire *wire, const uint8_t bytes[FRAME_B], Err *err) {
+    if (!frame_read(bytes, &wire->frame, err)) return err_prefix(err, "rank %u", wire->peer);
+    wire->arrived = 0;
+    for (uint32_t i = 0; i < wire->receive_count; i++) {
+        if (wire->receives[i].tag != wire->frame.tag) continue;
+        wire->direct = wire->receives[i];
+        wire->receives[i] = wire->receives[--wire->receive_count];
+        wire->into = WIRE_DIRECT;
+        return check_length(wire, wire->frame.count, wire->direct.count, err);
+    }
+    begin_early(wire);
+    return true;
+}
+
+static void end_message(Wire *wire) {
+    if (wire->into == WIRE_DIRECT) --*wire->direct.left;
+    wire->into = WIRE_FRAME;
+}
+
+// Memory for the next bytes of an early message: it grows with what arrives, not with what was
+// announced.
+static bool early_room(Wire *wire, uint8_t **out, uint64_t *out_count, Err *err) {
+    WireEarly *early = &wire->earlies[wire->early_count - 1];
+    if (early->have == early->capacity) {
+        uint64_t more =
+            least(early->count, early->capacity == 0 ? EARLY_FIRST_B : 2 * early->capacity);
+        wire->early_B += more - early->capacity;
+        if (wire->early_B > WIRE_EARLY_MAX_B)
+            return err_set(err, "rank %u sent more than %" PRIu64 " bytes that nobody asked for",
+                           wire->peer, WIRE_EARLY_MAX_B);
+        early->bytes = mem_realloc(early->bytes, (size_t)more, 1);
+        early->capacity = more;
+    }
+    *out = early->bytes + early->have;
+    *out_count = early->capacity - early->have;
+    return true;
+}
+
+static void count_arrived(Wire *wire, uint64_t count) {
+    wire->arrived += count;
+    if (wire->into == WIRE_EARLY) wire->earlies[wire->early_count - 1].have += count;
+    if (wire->arrived == wire->frame.count) end_message(wire);
+}
+
+// Where the next bytes of the message go.
+static bool next_room(Wire *wire, uint8_t **out, uint64_t *out_count, Err *err) {
+    switch (wire->into) {
+    case WIRE_FRAME: // through the stage
+        *out = NULL;
+        *out_count = 0;
+        return true;
+    case WIRE_DIRECT:
+        *out = wire->direct.bytes + wire->arrived;
+        *out_count = wire->frame.count - wire->arrived;
+        return true;
+    case WIRE_EARLY: return early_room(wire, out, out_count, err);
+    }
+    assert(0);
+    return false;
+}
+
+// Uses up what is staged.
+static bool unstage(Wire *wire, Err *err) {
+    for (;;) {
+        size_t staged = wire->stage_end - wire->stage_first;
+        const uint8_t *from = wire->stage + wire->stage_first;
+        if (wire->into == WIRE_FRAME) {
+            if (staged < FRAME_B) return true;
+            if (!begin_message(wire, from, err)) return false;
+            wire->stage_first += FRAME_B;
+            if (wire->frame.count == 0) end_message(wire);
+            continue;
+        }
+        if (staged == 0) return true;
+        uint8_t *into;
+        uint64_t room;
+        if (!next_room(wire, &into, &room, err)) return false;
+        uint64_t now = least(staged, room);
+        memcpy(into, from, (size_t)now);
+        wire->stage_first += (size_t)now;
+        count_arrived(wire, now);
+    }
+}
+
+// ---- Bytes in
+
+// An end between messages is no failure by itself: the peer may be done. Who waits for it, or asks
+// later, fails.
+static bool peer_closed(Wire *wire, Err *err) {
+    uint64_t staged = wire->stage_end - wire->stage_first;
+    wire->is_open = false;
+    if (wire->into != WIRE_FRAME)
+        return err_set(err,
+                       "rank %u closed its connection after %" PRIu64 " of %" PRIu64
+                       " bytes of a message",
+                       wire->peer, wire->arrived, wire->frame.count);
+    if (staged > 0) return err_set(err, "rank %u closed its connection inside a frame", wire->peer);
+    return (wire->receive_count == 0 && !wire_has_sends(wire)) ||
+           err_set(err, "rank %u closed its connection", wire->peer);
+}
+
+// 0 bytes: nothing is there.
+static bool read_some(Wire *wire, uint8_t *into, size_t count, size_t *out, Err *err) {
+    *out = 0;
+    if (wire->in != NULL) {
+        RingTaken taken = ring_take(wire->in, wire->room, into, count);
+        wire->rings_bell |= taken.was_full;
+        *out = taken.count;
+        return true;
+    }
+    for (;;) {
+        ssize_t now = recv(wire->socket, into, count, 0);
+        if (now < 0 && errno == EINTR) continue;
+        if (now < 0 && errno == EAGAIN) return true;
+        if (now == 0 || (now < 0 && errno == ECONNRESET)) return peer_closed(wire, err);
+        if (now < 0) return broken(wire, "receive from", errno, err);
+        *out = (size_t)now;
+        return true;
+    }
+}
+
+// The room for what comes next: the message itself, or the stage behind what is there.
+static bool read_next(Wire *wire, size_t *asked, size_t *came, Err *err) {
+    uint8_t *into;
+    uint64_t room;
+    if (!next_room(wire, &into, &room, err)) return false;
+    if (into != NULL) {
+        *asked = (size_t)room;
+        if (!read_some(wire, into, *asked, came, err)) return false;
+        count_arrived(wire, *came);
+        return true;
+    }
+    size_t staged = wire->stage_end - wire->stage_first;
+    memmove(wire->stage, wire->stage + wire->stage_first, staged);
+    wire->stage_first = 0;
+    wire->stage_end = staged;
+    *asked = WIRE_STAGE_B - staged;
+    if (!read_some(wire, wire->stage + staged, *asked, came, err)) return false;
+    wire->stage_end += *came;
+    return unstage(wire, err);
+}
+
+bool wire_pull(Wire *wire, Err *err) {
+    size_t asked, came;
+    if (!wire->is_open) return true;
+    do {
+        if (!read_next(wire, &asked, &came, err)) return false;
+        // fewer bytes than asked for: that was all; a socket would only say so
+    } while (came > 0 && (came == asked || wire->in != NULL));
+    return true;
+}
+
+bool wire_is_ready(const Wire *wire) {
+    if (wire->in == NULL) return false;
+    return ring_filled(wire->in) > 0 ||
+           (wire_has_sends(wire) && ring_filled(wire->out) < wire->room);
+}
+
+bool wire_awaits_receive(const Wire *wire, uint64_t tag, const uint32_t *left) {
+    if (wire->into == WIRE_DIRECT && wire->direct.left == left && wire->direct.tag == tag)
+        return true;
+    for (uint32_t i = 0; i < wire->receive_count; i++) {
+        if (wire->receives[i].left == left && wire->receives[i].tag == tag) return true;
+    }
+    return false;
+}
+
+bool wire_awaits_send(const Wire *wire, uint64_t tag, const uint32_t *left) {
+    for (uint32_t i = wire->first_send; i < wire->send_count; i++) {
+        if (wire->sends[i].left == left && wire->sends[i].tag == tag) return true;
+    }
+    return false;
+}

@@ -1,0 +1,379 @@
+// Which constants the data tell, their values, and errors on what was not fitted.
+//
+// A constant takes part when some case depends on it. After each fit the constant of which least is
+// known stays at its prior, and the rest is fitted again, until the 95 % interval of each is
+// narrower than the interval that its prior had, or lies beside it. Errors without a size, or
+// without a shape, are of a fit that has not seen the case's own.
+//
+// Invariant: a case that is held out, or too small, changes no value.
+#include "sim/calibrate/calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/calibrate/predict.h"
+
+#define STARTS      9
+#define NOISE_LEAST 0.004 // of a sample: no clock and no machine is steadier than that
+#define NUDGE       1.05  // by how much a constant is moved to see whether it matters
+#define MATTERS     1e-6  // a relative change of a predicted time
+#define TIME_SPREAD 100.0 // software times of machines differ that much
+#define PART_SPREAD 4.0
+#define TIME_START  1e-6 // s, for a time whose prior is 0
+
+// The cases of one fit and the constants that it moves.
+typedef struct Task {
+    const CalibrateInput *input;
+    const CalibrateResult *result;
+    const uint32_t *cases; // positions of observations
+    uint32_t case_count;
+    const uint32_t *params; // positions in result->params
+    uint32_t param_count;
+} Task;
+
+static double measured_s(const CalibrateInput *input, uint32_t i) {
+    return observe_value_s(&input->observations[i], input->statistic);
+}
+
+// Predicts one case under constants.
+static bool predict(const CalibrateInput *input, const Calib *calib, uint32_t i, double *out_s,
+                    Err *err) {
+    Predictor predictor = {input->fabric, {.device = input->device, .calib = calib}};
+    return predict_case(&predictor, &input->observations[i].bench, out_s, err) ||
+           err_prefix(err, "%s", input->observations[i].name);
+}
+
+static Calib with_values(const CalibrateInput *input, const CalibrateResult *result) {
+    Calib calib = *input->prior;
+    for (uint32_t i = 0; i < result->param_count; i++)
+        calib.values[result->params[i].param].value = result->params[i].value;
+    return calib;
+}
+
+static bool errors_of(void *context, const double *values, double *out, Err *err) {
+    const Task *task = context;
+    Calib calib = with_values(task->input, task->result);
+    for (uint32_t i = 0; i < task->param_count; i++)
+        calib.values[task->result->params[task->params[i]].param].value = values[i];
+    for (uint32_t i = 0; i < task->case_count; i++) {
+        double time_s;
+        if (!predict(task->input, &calib, task->cases[i], &time_s, err)) return false;
+        out[i] = time_s / measured_s(task->input, task->cases[i]) - 1;
+    }
+    return true;
+}
+
+static bool solve(const Task *task, uint32_t starts, SolveResult *out, Err *err) {
+    double start[SOLVE_PARAMETERS_MAX], most[SOLVE_PARAMETERS_MAX], spread[SOLVE_PARAMETERS_MAX];
+    double *sigma = mem_alloc(task->case_count, sizeof *sigma);
+    for (uint32_t i = 0; i < task->param_count; i++) {
+        const CalibrateParam *param = &task->result->params[task->params[i]];
+        start[i] = param->value > 0 ? param->value : TIME_START;
+        spread[i] = calib_kind(param->param) == CALIB_IS_TIME ? TIME_SPREAD : PART_SPREAD;
+        most[i] = 1; // the nominal rate; a second, which no call takes
+    }
+    for (uint32_t i = 0; i < task->case_count; i++) {
+        double noise = task->input->observations[task->cases[i]].noise;
+        sigma[i] = noise > NOISE_LEAST ? noise : NOISE_LEAST;
+    }
+    SolveProblem problem = {.parameters = task->param_count,
+                            .observations = task->case_count,
+                            .start = start,
+                            .most = most,
+                            .spread = spread,
+                            .sigma = sigma,
+                            .errors = errors_of,
+                            .context = (void *)(uintptr_t)task,
+                            .starts = starts,
+                            .seed = task->input->seed};
+    bool done = solve_fit(&problem, out, err);
+    mem_free(sigma);
+    return done;
+}
+
+// ---- Which constants matter
+
+static bool does_matter(const CalibrateInput *input, const CalibrateResult *result,
+                        CalibParam param, bool *out, Err *err) {
+    Calib moved = *input->prior;
+    CalibValue *value = &moved.values[param];
+    value->value = value->value > 0 ? value->value / NUDGE : TIME_START;
+    *out = false;
+    for (uint32_t i = 0; i < input->fitted && !*out; i++) {
+        double time_s;
+        if (result->cases[i].is_small) continue;
+        if (!predict(input, &moved, i, &time_s, err)) return false;
+        *out = fabs(time_s / result->cases[i].prior_s - 1) > MATTERS;
+    }
+    return true;
+}
+
+static bool find_params(const CalibrateInput *input, CalibrateResult *result, Err *err) {
+    for (uint32_t p = 0; p < CALIB_COUNT; p++) {
+        bool matters = false;
+        if (calib_kind((CalibParam)p) == CALIB_IS_PLAIN) continue;
+        if (!does_matter(input, result, (CalibParam)p, &matters, err)) return false;
+        if (!matters) continue;
+        if (result->param_count == SOLVE_PARAMETERS_MAX)
+            return err_set(err, "the cases depend on more than %d constants: expected fewer kinds",
+                           SOLVE_PARAMETERS_MAX);
+        double value = input->prior->values[p].value;
+        result->params[result->param_count++] =
+            (CalibrateParam){.param = (CalibParam)p, .prior = value, .value = value};
+    }
+    return result->param_count > 0 || err_set(err, "no constant matters to any case");
+}
+
+// ---- Which of them the data tell
+
+// How many times wider than the interval of the prior; infinity when nothing is known, 0 when the
+// data contradict the prior.
+static double width_over_prior(const CalibrateInput *input, const CalibrateParam *param, double low,
+                               double high) {
+    const CalibValue *prior = &input->prior->values[param->param];
+    if (!(low > 0) || isinf(high)) return HUGE_VAL;
+    if (low > prior->high || high < prior->low) return 0;
+    double width = high / low, own = prior->low > 0 ? prior->high / prior->low : HUGE_VAL;
+    return isinf(own) ? 0 : width / own;
+}
+
+// The one of which least is known, of those of which less is known than before; param_count when
+// there is none. Of equal ones the last.
+static uint32_t least_known(const Task *task, const SolveResult *solved) {
+    uint32_t worst = task->param_count;
+    double most = 1;
+    for (uint32_t i = 0; i < task->param_count; i++) {
+        const CalibrateParam *param = &task->result->params[task->params[i]];
+        double width = width_over_prior(task->input, param, solved->low[i], solved->high[i]);
+        if (width < most || (width == 1 && worst == task->param_count)) continue;
+        most = width;
+        worst = i;
+    }
+    return worst;
+}
+
+static void take_solution(const Task *task, const SolveResult *solved, CalibrateResult *result) {
+    for (uint32_t i = 0; i < task->param_count; i++) {
+        CalibrateParam *param = &result->params[task->params[i]];
+        param->value = solved->values[i];
+        param->low = solved->low[i];
+        param->high = solved->high[i];
+        param->is_identified = true;
+        result->identified[i] = task->params[i];
+    }
+    result->identified_count = task->param_count;
+    memcpy(result->correlation, solved->correlation, sizeof result->correlation);
+    result->chi2_per_degree = solved->chi2_per_degree;
+    result->outliers = solved->outliers;
+    result->starts = STARTS;
+    result->agreed = solved->agreed;
+}
+
+static uint32_t list_cases(const CalibrateInput *input, const CalibrateResult *result,
+                           uint32_t *out) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < input->fitted; i++)
+        if (!result->cases[i].is_small) out[count++] = i;
+    return count;
+}
+
+static bool fit_identified(const CalibrateInput *input, CalibrateResult *result,
+                           const uint32_t *cases, uint32_t case_count, Err *err) {
+    uint32_t params[SOLVE_PARAMETERS_MAX], count = result->param_count;
+    if (count > case_count) count = case_count; // rates come before times
+    for (uint32_t i = 0; i < count; i++) params[i] = i;
+    while (count > 0) {
+        Task task = {input, result, cases, case_count, params, count};
+        SolveResult solved;
+        if (!solve(&task, STARTS, &solved, err)) return false;
+        uint32_t worst = least_known(&task, &solved);
+        if (worst == count) {
+            take_solution(&task, &solved, result);
+            return true;
+        }
+        memmove(&params[worst], &params[worst + 1], (count - worst - 1) * sizeof *params);
+        count--;
+    }
+    return err_set(err, "the cases tell no constant better than it was known: expected more sizes, "
+                        "larger ones or less noise");
+}
+
+// ---- Errors of what was not fitted
+
+// What two cases must have in common to be left out together.
+typedef enum Left { LEFT_SIZE, LEFT_SHAPE } Left;
+
+static uint64_t size_of(const BenchCase *bench) {
+    return bench->op == BENCH_GEMM ? bench->m : bench->bytes;
+}
+
+static bool is_left_with(const CalibrateInput *input, Left left, uint32_t a, uint32_t b) {
+    const Observation *x = &input->observations[a], *y = &input->observations[b];
+    return left == LEFT_SIZE ? size_of(&x->bench) == size_of(&y->bench)
+                             : strcmp(x->shape, y->shape) == 0;
+}
+
+static bool predict_left(const Task *task, const SolveResult *solved, Left left, uint32_t which,
+                         CalibrateResult *result, Err *err) {
+    const CalibrateInput *input = task->input;
+    Calib calib = with_values(input, result);
+    for (uint32_t i = 0; i < task->param_count; i++)
+        calib.values[result->params[task->params[i]].param].value = solved->values[i];
+    for (uint32_t i = which; i < input->fitted; i++) {
+        CalibrateCase *one = &result->cases[i];
+        double time_s;
+        if (one->is_small || !is_left_with(input, left, which, i)) continue;
+        if (!predict(input, &calib, i, &time_s, err)) return false;
+        *(left == LEFT_SIZE ? &one->without_size_s : &one->without_shape_s) = time_s;
+    }
+    return true;
+}
+
+// A fit to the rest, of the same constants, from the values of the whole. A rest that is too small
+// for that, or tells nothing, leaves the case without a prediction.
+static bool leave_out(const CalibrateInput *input, CalibrateResult *result, const uint32_t *cases,
+                      uint32_t case_count, Left left, Err *err) {
+    uint32_t *rest = mem_alloc(case_count, sizeof *rest);
+    bool done = true;
+    for (uint32_t i = 0; done && i < case_count; i++) {
+        const CalibrateCase *one = &result->cases[cases[i]];
+        uint32_t count = 0;
+        if ((left == LEFT_SIZE ? one->without_size_s : one->without_shape_s) > 0) continue;
+        for (uint32_t k = 0; k < case_count; k++)
+            if (!is_left_with(input, left, cases[i], cases[k])) rest[count++] = cases[k];
+        Task task = {input, result, rest, count, result->identified, result->identified_count};
+        SolveResult solved;
+        if (count <= result->identified_count) continue;
+        done = solve(&task, 1, &solved, err) &&
+               predict_left(&task, &solved, left, cases[i], result, err);
+    }
+    mem_free(rest);
+    return done;
+}
+
+static int compare_doubles(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+// Which time of a case.
+typedef double TimeOf(const CalibrateCase *one);
+static double prior_of(const CalibrateCase *one) {
+    return one->prior_s;
+}
+static double predicted_of(const CalibrateCase *one) {
+    return one->predicted_s;
+}
+static double without_size_of(const CalibrateCase *one) {
+    return one->without_size_s;
+}
+static double without_shape_of(const CalibrateCase *one) {
+    return one->without_shape_s;
+}
+
+static CalibrateErrors sum_up(const CalibrateResult *result, uint32_t first, uint32_t end,
+                              TimeOf *time_of) {
+    CalibrateErrors errors = {0};
+    double *sizes = mem_alloc(end - first + 1, sizeof *sizes);
+    for (uint32_t i = first; i < end; i++) {
+        const CalibrateCase *one = &result->cases[i];
+        if (one->is_small || !(time_of(one) > 0)) continue;
+        double error = time_of(one) / one->measured_s - 1;
+        sizes[errors.count++] = fabs(error);
+        errors.bias += error;
+        errors.mean += fabs(error);
+    }
+    if (errors.count > 0) {
+        qsort(sizes, errors.count, sizeof *sizes, compare_doubles);
+        errors.bias /= errors.count;
+        errors.mean /= errors.count;
+        errors.p90 = sizes[(uint32_t)(0.9 * (errors.count - 1) + 0.5)];
+        errors.worst = sizes[errors.count - 1];
+    }
+    mem_free(sizes);
+    return errors;
+}
+
+// ---- All of it
+
+static bool start_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
+    Predictor predictor = {input->fabric, {.device = input->device, .calib = input->prior}};
+    result->cases = arena_alloc(&result->arena, input->count, sizeof *result->cases);
+    for (uint32_t i = 0; i < input->count; i++) {
+        CalibrateCase *one = &result->cases[i];
+        *one = (CalibrateCase){.measured_s = measured_s(input, i), .is_fitted = i < input->fitted};
+        if (!predict(input, input->prior, i, &one->prior_s, err) ||
+            !predict_bound(&predictor, &input->observations[i].bench, &one->bound_s, err))
+            return false;
+        one->is_small = one->bound_s < input->least_s;
+    }
+    return true;
+}
+
+static bool finish_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
+    uint32_t judged = 0;
+    for (uint32_t i = 0; i < input->count; i++) {
+        CalibrateCase *one = &result->cases[i];
+        if (!predict(input, &result->calib, i, &one->predicted_s, err)) return false;
+        if (one->is_small) continue;
+        result->noise += input->observations[i].noise;
+        judged++;
+    }
+    if (judged > 0) result->noise /= judged;
+    result->prior = sum_up(result, 0, input->fitted, prior_of);
+    result->fitted = sum_up(result, 0, input->fitted, predicted_of);
+    result->without_size = sum_up(result, 0, input->fitted, without_size_of);
+    result->without_shape = sum_up(result, 0, input->fitted, without_shape_of);
+    result->held_out = sum_up(result, input->fitted, input->count, predicted_of);
+    result->held_out_prior = sum_up(result, input->fitted, input->count, prior_of);
+    return true;
+}
+
+// The values, with their intervals, as measured ones.
+static void make_calib(const CalibrateInput *input, CalibrateResult *result) {
+    result->calib = *input->prior;
+    for (uint32_t i = 0; i < result->identified_count; i++) {
+        const CalibrateParam *param = &result->params[result->identified[i]];
+        CalibValue *value = &result->calib.values[param->param];
+        *value = (CalibValue){.value = param->value,
+                              .low = param->low,
+                              .high = param->high,
+                              .provenance = PROVENANCE_MEASURED,
+                              .source = value->source};
+        bool is_part = calib_kind(param->param) == CALIB_IS_EFFICIENCY;
+        if (is_part && value->high > 1) value->high = 1;
+    }
+}
+
+bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err) {
+    CalibrateResult result = {0};
+    if (input->fitted == 0) return err_set(err, "no case to fit");
+    uint32_t *cases = mem_alloc(input->fitted, sizeof *cases), count = 0;
+    bool done = start_cases(input, &result, err);
+    if (done) {
+        count = list_cases(input, &result, cases);
+        if (count == 0)
+            done = err_set(err, "all %u cases have a bound below %g ms: none is left to fit",
+                           input->fitted, input->least_s * 1e3);
+    }
+    done = done && find_params(input, &result, err) &&
+           fit_identified(input, &result, cases, count, err);
+    if (done) {
+        make_calib(input, &result);
+        done = leave_out(input, &result, cases, count, LEFT_SIZE, err) &&
+               leave_out(input, &result, cases, count, LEFT_SHAPE, err) &&
+               finish_cases(input, &result, err);
+    }
+    mem_free(cases);
+    if (done)
+        *out = result;
+    else
+        calibrate_free(&result);
+    return done;
+}
+
+void calibrate_free(CalibrateResult *result) {
+    arena_free(&result->arena);
+    *result = (CalibrateResult){0};
+}

@@ -1,0 +1,41 @@
+// Samples of a record file, case by case: what a fit compares predictions with.
+#ifndef SIM_CALIBRATE_OBSERVE_H
+#define SIM_CALIBRATE_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/err.h"
+#include "model/base/mem.h"
+#include "model/report/bench_case.h"
+#include "model/report/record.h"
+
+// What stands for the samples of a case. On a machine that does other things too the minimum
+// repeats best.
+#define OBSERVE_STATISTIC_LIST(X) X(MIN, "min") X(P25, "p25") X(MEDIAN, "median")
+typedef enum ObserveStatistic {
+#define X(name, text) OBSERVE_##name,
+    OBSERVE_STATISTIC_LIST(X)
+#undef X
+        OBSERVE_STATISTIC_COUNT
+} ObserveStatistic;
+extern const char *const observe_statistic_names[OBSERVE_STATISTIC_COUNT];
+
+typedef struct Observation {
+    BenchCase bench;
+    const char *name, *shape; // bench_case_name and bench_case_shape
+    uint32_t samples;
+    double min_s, p25_s, median_s;
+    // Half width of the 95 % interval of the median, as a part of it: 1.57 interquartile ranges
+    // over sqrt(samples) (R. McGill, J. Tukey, W. Larsen, "Variations of box plots", Am. Stat. 32
+    // (1978)).
+    double noise;
+} Observation;
+
+double observe_value_s(const Observation *observation, ObserveStatistic statistic);
+
+// All cases of a file in the order in which they come first. The arena's.
+bool observe_records(const RecordFile *file, Arena *arena, Observation **out, uint32_t *out_count,
+                     Err *err);
+
+#endif

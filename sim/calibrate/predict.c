@@ -1,0 +1,141 @@
+// Simulates a case of a benchmark.
+//
+// Invariant: a collective is the one operation of a schedule, as in a plan; sends and matrices are
+// transfers that begin together, as an all-to-all(v) does, behind the fixed time of a call.
+#include "sim/calibrate/predict.h"
+
+#include <assert.h>
+
+#include "model/base/mem.h"
+#include "model/base/num.h"
+#include "sim/sim.h"
+#include "sim/tier.h"
+#include "sim/transfers.h"
+
+typedef struct Predicted {
+    Time time_ps, bound_ps;
+} Predicted;
+
+static VertexId gpu_of(const Predictor *predictor, uint32_t rank) {
+    return fabric_gpu(predictor->fabric, fabric_live_gpu(predictor->fabric, rank));
+}
+
+// ---- Transfers that begin together
+
+static uint32_t list_transfers(const Predictor *predictor, const BenchCase *bench,
+                               NetTransfer *list) {
+    uint32_t n = bench->ranks, count = 0;
+    if (bench->op == BENCH_SEND_RECV) {
+        list[0] = (NetTransfer){gpu_of(predictor, bench->from), gpu_of(predictor, bench->to),
+                                bench->bytes, 0};
+        return 1;
+    }
+    for (uint32_t i = 0; i < n * n; i++)
+        if (i / n != i % n && bench->matrix[i] > 0)
+            list[count++] = (NetTransfer){gpu_of(predictor, i / n), gpu_of(predictor, i % n),
+                                          bench->matrix[i], 0};
+    return count;
+}
+
+static bool run_transfers(const Predictor *predictor, const BenchCase *bench, Predicted *out,
+                          Err *err) {
+    const Calib *calib = predictor->model.calib;
+    TransfersOptions options = {
+        .calib = calib, .mover = TRANSFERS_BY_KERNELS, .tier = tier_constants(calib)};
+    NetTransfer *list = mem_alloc((size_t)bench->ranks * bench->ranks, sizeof *list);
+    TransfersResult result = {0};
+    uint32_t count = list_transfers(predictor, bench, list);
+    bool done = transfers_run(predictor->fabric, list, count, &options, &result, err);
+    double call_s = calib->values[CALIB_COLLECTIVE].value;
+    if (done)
+        *out =
+            (Predicted){result.end_ps + num_round(call_s * (double)PS_PER_SECOND), result.bound_ps};
+    transfers_result_free(&result);
+    mem_free(list);
+    return done;
+}
+
+// ---- Collectives
+
+static void build(const BenchCase *bench, Collective kind, Schedule *schedule) {
+    uint32_t n = bench->ranks;
+    schedule_init(schedule, "bench", n);
+    RoleId role = schedule_add_role(schedule, "all ranks", (RankSet){0, n, n, 1}, 1);
+    GroupFamily family = {.name = "all", .size = n, .stride = 1, .count = 1};
+    GroupId group = schedule_add_group(schedule, &family);
+    BlockId block = schedule_add_block(schedule, role, "bench");
+    schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
+                                    .op_class = OP_CLASS_OTHER,
+                                    .name = collective_names[kind],
+                                    .comm = {.collective = kind,
+                                             .algorithm = bench->algorithm,
+                                             .inner = bench->inner,
+                                             .group = group,
+                                             .bytes = extent_fixed(bench->bytes),
+                                             .element = 1,
+                                             .format = bench->format}});
+    schedule_add_segment(schedule, role, block, 1);
+    schedule_finish(schedule);
+}
+
+static bool run_collective(const Predictor *predictor, const BenchCase *bench, Collective kind,
+                           Predicted *out, Err *err) {
+    Schedule schedule = {0};
+    Timeline timeline = {0};
+    StepShape shape = step_shape_decode(1, 1);
+    Load load = load_uniform();
+    SimOptions options = {.form = SIM_AUTO};
+    build(bench, kind, &schedule);
+    bool done = sim_run(predictor->fabric, &predictor->model, &schedule, &shape, &load, &options,
+                        &timeline, err);
+    if (done) *out = (Predicted){timeline.end_ps, timeline.totals[0].bound_ps};
+    timeline_free(&timeline);
+    schedule_free(&schedule);
+    load_free(&load);
+    return done;
+}
+
+// ---- Kernels
+
+static Predicted of_price(Price price) {
+    return (Predicted){price.time_ps, price.roofline_ps};
+}
+
+static bool run(const Predictor *predictor, const BenchCase *bench, Predicted *out, Err *err) {
+    const PriceModel *model = &predictor->model;
+    Collective kind;
+    if (bench->op == BENCH_COPY) {
+        *out = of_price(price_memory(model, 0, 2 * bench->bytes));
+        return true;
+    }
+    if (bench->op == BENCH_GEMM) {
+        *out = of_price(
+            price_gemm(model, bench->m, bench->n, bench->k, 1, bench->format, bench->format));
+        return true;
+    }
+    assert(predictor->fabric != NULL);
+    uint32_t gpus = fabric_live_gpu_count(predictor->fabric);
+    if (bench->ranks > gpus)
+        return err_set(err, "%u ranks on a machine of %u GPUs", bench->ranks, gpus);
+    if (bench_case_collective(bench->op, &kind))
+        return run_collective(predictor, bench, kind, out, err);
+    return run_transfers(predictor, bench, out, err);
+}
+
+static double seconds(Time ps) {
+    return (double)ps / (double)PS_PER_SECOND;
+}
+
+bool predict_case(const Predictor *predictor, const BenchCase *bench, double *out_s, Err *err) {
+    Predicted predicted;
+    if (!run(predictor, bench, &predicted, err)) return false;
+    *out_s = seconds(predicted.time_ps);
+    return true;
+}
+
+bool predict_bound(const Predictor *predictor, const BenchCase *bench, double *out_s, Err *err) {
+    Predicted predicted;
+    if (!run(predictor, bench, &predicted, err)) return false;
+    *out_s = seconds(predicted.bound_ps);
+    return true;
+}

@@ -1,0 +1,255 @@
+// Fits by gsl_multifit_nlinear (trust region, Levenberg-Marquardt), again and again with new
+// weights.
+//
+// Invariant: the best of all starts is the result; a start that fails is left out, and only when
+// all do the fit fails. Method of the weights: iteratively reweighted least squares, P. Holland and
+// R. Welsch, "Robust regression using iteratively reweighted least-squares", Commun. Statist. A 6
+// (1977) 813.
+#include "sim/calibrate/solve.h"
+
+#include <float.h>
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <math.h>
+
+#include "model/base/mem.h"
+#include "model/base/num.h"
+#include "model/base/rng.h"
+
+#define HUBER      1.345 // 95 % efficiency under normal errors
+#define ROUNDS     12    // of new weights
+#define STEPS      60    // of one fit
+#define NORMAL_95  1.96
+#define STEP_SMALL 1e-4 // of a logarithm, for derivatives: simulated times are whole picoseconds
+#define CLOSE      1e-9
+#define NEAR_MOST  0.999 // where a start at the bound begins
+#define FAR        50.0  // of a logarithm: nothing is known
+
+// One fit: what GSL's callbacks see.
+typedef struct Fit {
+    const SolveProblem *problem;
+    double *weights; // [observations]
+    double *errors;  // [observations]
+    Err *err;
+} Fit;
+
+static double most_of(const SolveProblem *problem, uint32_t i) {
+    return problem->most == NULL ? 0 : problem->most[i];
+}
+
+// The logarithm of a value, or of value / (most - value).
+static double value_of(const SolveProblem *problem, uint32_t i, double logarithm) {
+    double most = most_of(problem, i);
+    return most > 0 ? most / (1 + num_exp(-logarithm)) : num_exp(logarithm);
+}
+
+static double logarithm_of(const SolveProblem *problem, uint32_t i, double value) {
+    double most = most_of(problem, i);
+    if (most > 0 && value > most * NEAR_MOST) value = most * NEAR_MOST;
+    return num_log(most > 0 ? value / (most - value) : value);
+}
+
+static bool find_errors(const Fit *fit, const gsl_vector *logarithms) {
+    double values[SOLVE_PARAMETERS_MAX];
+    for (uint32_t i = 0; i < fit->problem->parameters; i++)
+        values[i] = value_of(fit->problem, i, gsl_vector_get(logarithms, i));
+    return fit->problem->errors(fit->problem->context, values, fit->errors, fit->err);
+}
+
+static int residuals(const gsl_vector *logarithms, void *data, gsl_vector *out) {
+    const Fit *fit = data;
+    if (!find_errors(fit, logarithms)) return GSL_EFAILED;
+    for (uint32_t i = 0; i < fit->problem->observations; i++)
+        gsl_vector_set(out, i, fit->errors[i] / fit->problem->sigma[i] * sqrt(fit->weights[i]));
+    return GSL_SUCCESS;
+}
+
+static double huber_weight(double ratio) {
+    double size = fabs(ratio);
+    return size <= HUBER ? 1 : HUBER / size;
+}
+
+static double huber_cost(const Fit *fit) {
+    double sum = 0;
+    for (uint32_t i = 0; i < fit->problem->observations; i++) {
+        double size = fabs(fit->errors[i] / fit->problem->sigma[i]);
+        sum += size <= HUBER ? size * size / 2 : HUBER * (size - HUBER / 2);
+    }
+    return sum;
+}
+
+// One minimum with fixed weights, from where `logarithms` is, which it moves.
+static bool minimise(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *logarithms) {
+    const SolveProblem *problem = fit->problem;
+    gsl_multifit_nlinear_fdf system = {
+        .f = residuals, .n = problem->observations, .p = problem->parameters, .params = fit};
+    int info;
+    if (gsl_multifit_nlinear_init(logarithms, &system, work) != GSL_SUCCESS) return false;
+    int status = gsl_multifit_nlinear_driver(STEPS, CLOSE, CLOSE, CLOSE, NULL, NULL, &info, work);
+    if (status != GSL_SUCCESS && status != GSL_EMAXITER && status != GSL_ENOPROG) return false;
+    gsl_vector_memcpy(logarithms, gsl_multifit_nlinear_position(work));
+    return find_errors(fit, logarithms);
+}
+
+static bool reweight(Fit *fit) {
+    double most = 0;
+    for (uint32_t i = 0; i < fit->problem->observations; i++) {
+        double weight = huber_weight(fit->errors[i] / fit->problem->sigma[i]);
+        double change = fabs(weight - fit->weights[i]);
+        if (change > most) most = change;
+        fit->weights[i] = weight;
+    }
+    return most > 1e-3;
+}
+
+static bool fit_from(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *logarithms) {
+    for (uint32_t i = 0; i < fit->problem->observations; i++) fit->weights[i] = 1;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        if (!minimise(fit, work, logarithms)) return false;
+        if (!reweight(fit)) break;
+    }
+    return true;
+}
+
+// ---- What the best fit says
+
+static void without_knowledge(const SolveProblem *problem, SolveResult *out) {
+    for (uint32_t i = 0; i < problem->parameters; i++) {
+        out->low[i] = 0;
+        out->high[i] = HUGE_VAL;
+    }
+}
+
+static void take_intervals(const Fit *fit, const gsl_matrix *covariance, const gsl_vector *best,
+                           SolveResult *out) {
+    const SolveProblem *problem = fit->problem;
+    uint32_t n = problem->parameters;
+    double excess = out->chi2_per_degree > 1 ? sqrt(out->chi2_per_degree) : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        double deviation = sqrt(gsl_matrix_get(covariance, i, i));
+        double middle = gsl_vector_get(best, i), half = NORMAL_95 * deviation * excess;
+        out->low[i] = value_of(problem, i, middle - half);
+        out->high[i] = half < FAR ? value_of(problem, i, middle + half) : HUGE_VAL;
+        for (uint32_t j = 0; j < n; j++) {
+            double both = sqrt(gsl_matrix_get(covariance, i, i) * gsl_matrix_get(covariance, j, j));
+            out->correlation[i * n + j] = both > 0 ? gsl_matrix_get(covariance, i, j) / both : 0;
+        }
+    }
+}
+
+static void take_quality(const Fit *fit, SolveResult *out) {
+    const SolveProblem *problem = fit->problem;
+    double sum = 0;
+    for (uint32_t i = 0; i < problem->observations; i++) {
+        double ratio = fit->errors[i] / problem->sigma[i];
+        sum += fit->weights[i] * ratio * ratio;
+        if (fit->weights[i] < 0.5) out->outliers++;
+    }
+    if (problem->observations > problem->parameters)
+        out->chi2_per_degree = sum / (problem->observations - problem->parameters);
+}
+
+// The inverse of J^T J; of a matrix that has none nothing is known.
+static void take_covariance(const Fit *fit, gsl_multifit_nlinear_workspace *work,
+                            SolveResult *out) {
+    uint32_t n = fit->problem->parameters;
+    gsl_matrix *covariance = gsl_matrix_alloc(n, n);
+    gsl_matrix *jacobian = gsl_multifit_nlinear_jac(work);
+    bool known = gsl_multifit_nlinear_covar(jacobian, 0, covariance) == GSL_SUCCESS;
+    for (uint32_t i = 0; known && i < n; i++) {
+        double variance = gsl_matrix_get(covariance, i, i);
+        known = isfinite(variance) && variance > 0;
+    }
+    if (known)
+        take_intervals(fit, covariance, gsl_multifit_nlinear_position(work), out);
+    else
+        without_knowledge(fit->problem, out);
+    gsl_matrix_free(covariance);
+}
+
+static bool is_alike(const SolveProblem *problem, const gsl_vector *a, const gsl_vector *b) {
+    for (uint32_t i = 0; i < problem->parameters; i++)
+        if (fabs(gsl_vector_get(a, i) - gsl_vector_get(b, i)) > 0.01) return false;
+    return true;
+}
+
+static void set_start(const SolveProblem *problem, uint32_t number, Rng *rng, gsl_vector *out) {
+    for (uint32_t i = 0; i < problem->parameters; i++) {
+        double away = number == 0 ? 0 : (2 * rng_unit(rng) - 1) * num_log(problem->spread[i]);
+        gsl_vector_set(out, i, logarithm_of(problem, i, problem->start[i]) + away);
+    }
+}
+
+// All starts, then the best one once more, so that the workspace and the weights are its own.
+static bool fit_all(Fit *fit, gsl_multifit_nlinear_workspace *work, SolveResult *out) {
+    const SolveProblem *problem = fit->problem;
+    uint32_t n = problem->parameters, starts = problem->starts > 0 ? problem->starts : 1;
+    gsl_matrix *ends = gsl_matrix_alloc(starts, n);
+    gsl_vector *at = gsl_vector_alloc(n), *best = gsl_vector_alloc(n);
+    bool *ended = mem_alloc(starts, sizeof *ended);
+    double least = HUGE_VAL;
+    Rng rng;
+    rng_seed(&rng, problem->seed);
+    for (uint32_t s = 0; s < starts; s++) {
+        set_start(problem, s, &rng, at);
+        ended[s] = fit_from(fit, work, at);
+        if (!ended[s]) continue;
+        gsl_matrix_set_row(ends, s, at);
+        if (huber_cost(fit) >= least) continue;
+        least = huber_cost(fit);
+        gsl_vector_memcpy(best, at);
+    }
+    bool done = least < HUGE_VAL;
+    for (uint32_t s = 0; done && s < starts; s++) {
+        gsl_vector_view row = gsl_matrix_row(ends, s);
+        if (ended[s] && is_alike(problem, &row.vector, best)) out->agreed++;
+    }
+    done = done && fit_from(fit, work, best);
+    for (uint32_t i = 0; done && i < n; i++)
+        out->values[i] = value_of(problem, i, gsl_vector_get(best, i));
+    mem_free(ended);
+    gsl_vector_free(best);
+    gsl_vector_free(at);
+    gsl_matrix_free(ends);
+    return done;
+}
+
+static bool check(const SolveProblem *problem, Err *err) {
+    if (problem->parameters == 0 || problem->parameters > SOLVE_PARAMETERS_MAX)
+        return err_set(err, "expected 1 to %d parameters, found %u", SOLVE_PARAMETERS_MAX,
+                       problem->parameters);
+    if (problem->observations < problem->parameters ||
+        problem->observations > SOLVE_OBSERVATIONS_MAX)
+        return err_set(err, "expected %u to %d observations, one for each parameter, found %u",
+                       problem->parameters, SOLVE_OBSERVATIONS_MAX, problem->observations);
+    return true;
+}
+
+bool solve_fit(const SolveProblem *problem, SolveResult *out, Err *err) {
+    if (!check(problem, err)) return false;
+    gsl_error_handler_t *handler = gsl_set_error_handler_off();
+    gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
+    how.h_df = STEP_SMALL;
+    gsl_multifit_nlinear_workspace *work = gsl_multifit_nlinear_alloc(
+        gsl_multifit_nlinear_trust, &how, problem->observations, problem->parameters);
+    Err failed = {0};
+    Fit fit = {.problem = problem,
+               .weights = mem_alloc(problem->observations, sizeof *fit.weights),
+               .errors = mem_alloc(problem->observations, sizeof *fit.errors),
+               .err = &failed};
+    SolveResult result = {0};
+    bool done = fit_all(&fit, work, &result);
+    if (done) {
+        take_quality(&fit, &result);
+        take_covariance(&fit, work, &result);
+        *out = result;
+    } else {
+        err_set(err, "%s", failed.text[0] != '\0' ? failed.text : "no fit found from any start");
+    }
+    mem_free(fit.weights);
+    mem_free(fit.errors);
+    gsl_multifit_nlinear_free(work);
+    gsl_set_error_handler(handler);
+    return done;
+}

@@ -1,0 +1,43 @@
+# moesim-run --compute model: the model itself runs as the schedules that were priced.
+
+# --- every plan that rank finds for 4 ranks gives the same tokens, in both phases: TP, EP, PP, DP, replicas, gather, all-to-all and two batches
+$ cp $ROOT/tests/golden/tiny_moe.json .; moesim rank --topo switch:4,450GB/s --model tiny_moe.json --isl 16 --osl 8 --concurrency 16 --top 40 --save saved >/dev/null; $ROOT/tests/cli/forward_plans.sh tiny_moe.json saved/plan-*.json | sed "s/^[2-9][0-9] plans/all plans/"
+> all plans, without a row to compare 0, tokens differ 0, logits differ 0
+
+# --- what it prints and leaves
+$ p=$(grep -l '"ep": 4' $(grep -L '"gather"\|two-batch' $(grep -l '"dp": 4' saved/plan-*.json)) | head -n 1); cp $p plan.json; cp saved/*.json .; moesim simulate plan.json --schedule s.json >/dev/null; moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --logits logits.csv --write-load load.json --timeline t.json | tail -n 1 | sed 's/): [0-9]*$/): N/'
+> choices of experts: 64, near a tie (scores within 0.0001): N
+$ head -n 1 logits.csv | cut -d, -f 1-5,503; wc -l <logits.csv; grep -c '"work": "measured"' t.json; grep -c -e stand-in -e skipped t.json
+> sequence,round,token,0,1,499
+> 17
+> 19
+> 0
+? 1
+$ moesim load load.json | head -n 2 | sed 's/digest [0-9a-f]*/digest D/'
+> load     free run of moesim-run (digest D)
+> counts   4 layers of 16 experts from 4 sources
+
+# --- forced: every expert gets what the load gives it
+$ moesim-run run s.json --tokens 4 --sequences 4 --kv-tokens 80 --qk-pairs 80 --compute model --model tiny_moe.json --plan plan.json --routing forced --write-load even.json >/dev/null; sed -n '/tokens/,$p' even.json | head -n 2
+>   "tokens": [
+>     [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
+
+# --- the same bytes by processes
+$ moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --format json | tail -n +5 >host; moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --backend net --format json | tail -n +5 | cmp - host
+$ moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --backend net --logits n.csv >/dev/null
+! moesim-run: --logits: the ranks computed in other processes, expected --backend host
+? 2
+
+# --- refusals
+$ moesim-run run s.json --compute model
+! moesim-run: --compute model: expected --model
+? 2
+$ moesim-run run s.json --compute model --model tiny_moe.json
+! moesim-run: --compute model: expected --plan
+? 2
+$ moesim-run run s.json --compute model --model tiny_moe.json --plan saved/plan-001.json
+! moesim-run: saved/plan-001.json: the schedule is not one of this plan and model
+? 2
+$ moesim-run run s.json --tokens 3 --sequences 2 --kv-tokens 40 --compute model --model tiny_moe.json --plan plan.json
+! moesim-run: expected equal sequences: 3 new tokens and 40 cached ones (new ones included) of 2 sequences
+? 2

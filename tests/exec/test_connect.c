@@ -1,0 +1,275 @@
+// Connections between hosts: both sides greet, whoever else comes is refused and named.
+#include "tests/check.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec/net/connect.h"
+#include "exec/net/endpoint.h"
+
+#define SECOND PS_PER_SECOND
+
+// Two hosts of this machine, one rank each; each in a thread.
+typedef struct Side {
+    ConnectPlan plan;
+    int *sockets;
+    Text notes;
+    bool good;
+    Err err;
+} Side;
+
+typedef struct Pair {
+    Hosts hosts;
+    struct sockaddr_in where[2];
+    Side sides[2];
+    pthread_t threads[2];
+} Pair;
+
+static void open_pair(Pair *pair, Time time_out_ps) {
+    Err err = {0};
+    *pair = (Pair){0};
+    check_ok(hosts_parse("127.0.0.1,127.0.0.2", &pair->hosts, &err), &err);
+    for (uint32_t i = 0; i < 2; i++) {
+        Side *side = &pair->sides[i];
+        struct in_addr address;
+        side->plan = (ConnectPlan){.hosts = &pair->hosts,
+                                   .host = i,
+                                   .where = pair->where,
+                                   .greeting = {.token = "0123456789abcde", .job = 77},
+                                   .time_out_ps = time_out_ps};
+        check_ok(connect_address(pair->hosts.hosts[i].name, NULL, &address, &err), &err);
+        check_ok(connect_listen(address, &side->plan.listener, &pair->where[i], &err), &err);
+    }
+}
+
+static void *connect_side(void *context) {
+    Side *side = context;
+    side->good = connect_all(&side->plan, &side->sockets, &side->notes, &side->err);
+    return NULL;
+}
+
+static void start_side(Pair *pair, uint32_t i) {
+    assert_int_equal(pthread_create(&pair->threads[i], NULL, connect_side, &pair->sides[i]), 0);
+}
+
+static void close_pair(Pair *pair) {
+    for (uint32_t i = 0; i < 2; i++) {
+        close(pair->sides[i].plan.listener);
+        text_free(&pair->sides[i].notes);
+        connect_close(pair->sides[i].sockets, 2);
+    }
+    hosts_free(&pair->hosts);
+}
+
+// Whoever connects to host 0 without being one of the run.
+static int connect_stranger(const Pair *pair) {
+    int stranger = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(stranger >= 0);
+    assert_int_equal(
+        connect(stranger, (const struct sockaddr *)&pair->where[0], sizeof pair->where[0]), 0);
+    return stranger;
+}
+
+static void say(int stranger, const void *bytes, size_t count) {
+    assert_int_equal(send(stranger, bytes, count, MSG_NOSIGNAL), count);
+}
+
+static void greet(int stranger, FrameGreeting greeting) {
+    uint8_t bytes[FRAME_GREETING_B];
+    frame_write_greeting(&greeting, bytes);
+    say(stranger, bytes, sizeof bytes);
+}
+
+// Waits until the other side has closed.
+static void wait_closed(int stranger) {
+    char byte;
+    while (recv(stranger, &byte, 1, 0) > 0) continue;
+    close(stranger);
+}
+
+static void check_note(const char *notes, const char *why) {
+    if (strstr(notes, why) == NULL) fail_msg("\"%s\" does not say \"%s\"", notes, why);
+}
+
+static void join_both(Pair *pair) {
+    for (uint32_t i = 0; i < 2; i++) {
+        pthread_join(pair->threads[i], NULL);
+        check_ok(pair->sides[i].good, &pair->sides[i].err);
+    }
+    assert_true(pair->sides[0].sockets[1] >= 0 && pair->sides[1].sockets[0] >= 0);
+    assert_true(pair->sides[0].sockets[0] == -1 && pair->sides[1].sockets[1] == -1);
+}
+
+static void test_connect_two_hosts(void **state) {
+    (void)state;
+    Pair pair;
+    char byte = 0;
+    open_pair(&pair, 20 * SECOND);
+    start_side(&pair, 0);
+    start_side(&pair, 1);
+    join_both(&pair);
+    say(pair.sides[0].sockets[1], "x", 1);
+    while (recv(pair.sides[1].sockets[0], &byte, 1, 0) < 1) continue;
+    assert_int_equal(byte, 'x');
+    assert_int_equal(pair.sides[0].notes.length + pair.sides[1].notes.length, 0);
+    close_pair(&pair);
+}
+
+// One that says nothing, one of another protocol, one without the token, one of another job, one
+// that is no rank, one that goes away: the run goes on with those that it waits for.
+static void test_connect_refuses_strangers_and_names_them(void **state) {
+    (void)state;
+    Pair pair;
+    open_pair(&pair, 20 * SECOND);
+    start_side(&pair, 0);
+    FrameGreeting right = {.token = "0123456789abcde", .from = 1, .to = 0, .job = 77};
+    int silent = connect_stranger(&pair);
+    int browser = connect_stranger(&pair);
+    const char *request = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: x\r\n\r\n";
+    say(browser, request, strlen(request));
+    wait_closed(browser);
+    FrameGreeting wrong = right;
+    wrong.token[15] = 1;
+    int spy = connect_stranger(&pair);
+    greet(spy, wrong);
+    wait_closed(spy);
+    wrong = right;
+    wrong.job = 78;
+    int other = connect_stranger(&pair);
+    greet(other, wrong);
+    wait_closed(other);
+    wrong = right;
+    wrong.from = 2;
+    int nobody = connect_stranger(&pair);
+    greet(nobody, wrong);
+    wait_closed(nobody);
+    int gone = connect_stranger(&pair);
+    say(gone, "half a greeting", 15);
+    shutdown(gone, SHUT_WR);
+    wait_closed(gone);
+    start_side(&pair, 1);
+    join_both(&pair);
+    const char *notes = text_string(&pair.sides[0].notes);
+    check_note(notes, "refused a connection from 127.0.0.1:");
+    check_note(notes, ": not a greeting of moesim-run\n");
+    check_note(notes, ": wrong run token\n");
+    check_note(notes, ": runs another job: digest 000000000000004e, expected 000000000000004d\n");
+    check_note(notes, ": rank 2 does not connect to rank 0 here\n");
+    check_note(notes, ": it closed before it greeted\n");
+    close(silent);
+    close_pair(&pair);
+}
+
+// A second connection of the same rank is not taken for another one.
+static void test_connect_refuses_a_rank_that_is_there(void **state) {
+    (void)state;
+    Pair pair;
+    Err err = {0};
+    open_pair(&pair, 20 * SECOND);
+    hosts_free(&pair.hosts);
+    check_ok(hosts_parse("127.0.0.1,127.0.0.2,127.0.0.3", &pair.hosts, &err), &err);
+    start_side(&pair, 0); // waits for ranks 1 and 2
+    FrameGreeting first = {.token = "0123456789abcde", .from = 1, .to = 0, .job = 77};
+    uint8_t answer[FRAME_GREETING_B];
+    int one = connect_stranger(&pair);
+    greet(one, first);
+    assert_int_equal(recv(one, answer, sizeof answer, MSG_WAITALL), sizeof answer);
+    int again = connect_stranger(&pair);
+    greet(again, first);
+    wait_closed(again);
+    FrameGreeting second = first;
+    second.from = 2;
+    int two = connect_stranger(&pair);
+    greet(two, second);
+    pthread_join(pair.threads[0], NULL);
+    check_ok(pair.sides[0].good, &pair.sides[0].err);
+    check_note(text_string(&pair.sides[0].notes), ": rank 1 has connected to rank 0 already\n");
+    close(one);
+    close(two);
+    connect_close(pair.sides[0].sockets, 3);
+    pair.sides[0].sockets = NULL;
+    close_pair(&pair);
+}
+
+static void test_connect_names_a_host_that_does_not_come(void **state) {
+    (void)state;
+    Pair pair;
+    open_pair(&pair, SECOND / 10);
+    connect_side(&pair.sides[0]);
+    assert_false(pair.sides[0].good);
+    check_text_equals(pair.sides[0].err.text, "rank 1 did not connect to rank 0 within 100 ms");
+    close_pair(&pair);
+}
+
+static void *answer_wrong(void *context) {
+    const Pair *pair = context;
+    FrameGreeting greeting = {.token = "another", .from = 0, .to = 1, .job = 77};
+    int taken = accept(pair->sides[0].plan.listener, NULL, NULL);
+    while (taken < 0) taken = accept(pair->sides[0].plan.listener, NULL, NULL);
+    greet(taken, greeting);
+    wait_closed(taken);
+    return NULL;
+}
+
+// Where another program listens, or none.
+static void test_connect_checks_who_answers(void **state) {
+    (void)state;
+    Pair pair;
+    pthread_t thread;
+    open_pair(&pair, 20 * SECOND);
+    assert_int_equal(pthread_create(&thread, NULL, answer_wrong, &pair), 0);
+    connect_side(&pair.sides[1]);
+    pthread_join(thread, NULL);
+    assert_false(pair.sides[1].good);
+    check_note(pair.sides[1].err.text, ", where rank 0 was expected: wrong run token");
+    close_pair(&pair);
+    open_pair(&pair, 20 * SECOND);
+    close(pair.sides[0].plan.listener);
+    pair.sides[0].plan.listener = -1;
+    pair.sides[1].err = (Err){0};
+    connect_side(&pair.sides[1]);
+    assert_false(pair.sides[1].good);
+    check_note(pair.sides[1].err.text, "rank 1 cannot connect to rank 0 at 127.0.0.1:");
+    close_pair(&pair);
+}
+
+static void *answer_clock(void *context) {
+    Side *side = context;
+    side->good = connect_answer_clock(side->sockets[1], 20 * SECOND, &side->err);
+    return NULL;
+}
+
+// Two ends of one machine have one clock: they differ by no more than the error that is told.
+static void test_connect_compares_clocks(void **state) {
+    (void)state;
+    Pair pair;
+    Time ahead_ps, error_ps;
+    Err err = {0};
+    open_pair(&pair, 20 * SECOND);
+    start_side(&pair, 0);
+    start_side(&pair, 1);
+    join_both(&pair);
+    assert_int_equal(pthread_create(&pair.threads[0], NULL, answer_clock, &pair.sides[0]), 0);
+    check_ok(connect_ask_clock(pair.sides[1].sockets[0], 20 * SECOND, &ahead_ps, &error_ps, &err),
+             &err);
+    pthread_join(pair.threads[0], NULL);
+    check_ok(pair.sides[0].good, &pair.sides[0].err);
+    assert_true(error_ps > 0 && error_ps < SECOND / 10);
+    assert_true(ahead_ps <= error_ps && -ahead_ps <= error_ps);
+    close_pair(&pair);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_connect_two_hosts),
+        cmocka_unit_test(test_connect_refuses_strangers_and_names_them),
+        cmocka_unit_test(test_connect_refuses_a_rank_that_is_there),
+        cmocka_unit_test(test_connect_names_a_host_that_does_not_come),
+        cmocka_unit_test(test_connect_checks_who_answers),
+        cmocka_unit_test(test_connect_compares_clocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

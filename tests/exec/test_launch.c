@@ -1,0 +1,286 @@
+// The net back end when something goes wrong: every run ends soon, with one line that names rank,
+// operation and cause, and no process of it is left.
+#include "tests/check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec/net/endpoint.h"
+#include "exec/net/launch.h"
+#include "tests/plan/hand_schedule.h"
+
+#define SECOND PS_PER_SECOND
+#define RANKS  4
+
+static const StepShape one_token = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
+
+// Four ranks work, then send 4000 bytes to each other: three times.
+static void make_schedule(Schedule *out) {
+    schedule_init(out, "work", RANKS);
+    RankSet all = {.count = RANKS, .repeat = 1};
+    RoleId role = schedule_add_role(out, "all", all, 3);
+    GroupFamily family = {.name = "all", .size = RANKS, .stride = 1, .count = 1};
+    GroupId group = schedule_add_group(out, &family);
+    BufferId in = hand_buffer(out, role, "in", 16000),
+             result = hand_buffer(out, role, "out", 16000);
+    BlockId block = schedule_add_block(out, role, "block");
+    hand_memory(out, "work", 0);
+    Op op = {.kind = OP_COLLECTIVE, .op_class = OP_CLASS_DISPATCH, .name = "exchange"};
+    op.comm = (Comm){.collective = COLLECTIVE_ALL_TO_ALL,
+                     .algorithm = ALGORITHM_DIRECT,
+                     .group = group,
+                     .bytes = extent_fixed(16000),
+                     .element = 4,
+                     .format = NUMFMT_F32};
+    schedule_add_op(out, &op);
+    hand_slice(out, in, SLICE_READ, 0, 16000);
+    hand_slice(out, result, SLICE_WRITE, 0, 16000);
+    schedule_add_segment(out, role, block, 1);
+    schedule_finish(out);
+}
+
+// What one rank does instead of its second piece of work.
+typedef enum Mishap { NO_FAULT, FAILS, IS_KILLED, STOPS, KILLS_ITS_HOST, SLEEPS } Mishap;
+
+typedef struct Trouble {
+    Mishap fault;
+    uint32_t rank;
+} Trouble;
+
+static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *err) {
+    (void)self;
+    (void)err;
+    for (OpId id = 0; id < job->schedule->op_count; id++) works[id] = TIMELINE_FILE_MEASURED;
+    return true;
+}
+
+static bool work(void *self, const OpInstance *instance, Err *err) {
+    const Trouble *trouble = self;
+    if (instance->rank != trouble->rank || instance->number != 1) return true;
+    switch (trouble->fault) {
+    case NO_FAULT: return true;
+    case FAILS: return err_set(err, "broken on purpose");
+    case IS_KILLED: raise(SIGKILL); return true;
+    case STOPS: raise(SIGSTOP); return true;
+    case KILLS_ITS_HOST: kill(getppid(), SIGKILL); return true;
+    case SLEEPS: sleep(1000); return true;
+    }
+    return true;
+}
+
+// A pipe whose other end all processes of the run inherit: it ends when the last of them has.
+typedef struct Watch {
+    int in, out;
+} Watch;
+
+static Watch watch_open(void) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    return (Watch){ends[0], ends[1]};
+}
+
+static void watch_close(Watch *watch) {
+    struct pollfd end = {.fd = watch->in, .events = POLLIN};
+    close(watch->out);
+    if (poll(&end, 1, 5000) != 1) fail_msg("a process of the run is left");
+    close(watch->in);
+}
+
+typedef struct Outcome {
+    bool good;
+    Err err;
+    char machine[128];
+    uint64_t spans;
+    Time took_ps;
+} Outcome;
+
+static Outcome run(const LaunchOptions *launch, Mishap fault, uint32_t rank) {
+    Schedule schedule;
+    Job job;
+    Load load = load_uniform();
+    Trouble trouble = {fault, rank};
+    ComputeUnit compute = {.name = "trouble", .self = &trouble, .prepare = prepare, .run = work};
+    InterpOptions options = {.spans = true};
+    InterpResult result;
+    LaunchFacts facts;
+    Outcome outcome = {0};
+    Err err = {0};
+    make_schedule(&schedule);
+    check_ok(job_open(&schedule, &one_token, &load, &job, &err), &err);
+    Watch watch = watch_open();
+    Time begin_ps = endpoint_clock();
+    outcome.good = launch_run(&job, &compute, &options, launch, &result, &facts, &outcome.err);
+    outcome.took_ps = endpoint_clock() - begin_ps;
+    outcome.spans = result.span_count;
+    snprintf(outcome.machine, sizeof outcome.machine, "%s", text_string(&facts.machine));
+    assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+    watch_close(&watch);
+    launch_free(&facts);
+    interp_free(&result);
+    job_close(&job);
+    schedule_free(&schedule);
+    return outcome;
+}
+
+static const LaunchOptions one_host = {.time_out_ps = 20 * SECOND};
+static const LaunchOptions two_hosts = {.hosts = "127.0.0.1:2,127.0.0.2:2",
+                                        .time_out_ps = 20 * SECOND};
+
+static void check_message(const Outcome *outcome, const char *message) {
+    assert_false(outcome->good);
+    check_text_equals(outcome->err.text, message);
+}
+
+static void check_part(const Outcome *outcome, const char *part) {
+    assert_false(outcome->good);
+    if (strstr(outcome->err.text, part) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", outcome->err.text, part);
+}
+
+// 4 ranks x 3 passes x 2 operations.
+static void test_launch_without_faults(void **state) {
+    (void)state;
+    Outcome outcome = run(&one_host, NO_FAULT, 0);
+    check_ok(outcome.good, &outcome.err);
+    assert_int_equal(outcome.spans, 24);
+    outcome = run(&two_hosts, NO_FAULT, 0);
+    check_ok(outcome.good, &outcome.err);
+    assert_int_equal(outcome.spans, 24);
+}
+
+// Hosts of one kernel are known to have one clock; others are asked, and the error is told.
+static void test_launch_tells_how_far_clocks_may_be_off(void **state) {
+    (void)state;
+    LaunchOptions launch = two_hosts;
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    assert_string_equal(outcome.machine, "2 hosts x 2 ranks, tcp and shared memory, one clock");
+    launch.asks_clocks = true;
+    outcome = run(&launch, NO_FAULT, 0);
+    check_ok(outcome.good, &outcome.err);
+    const char *begin = "2 hosts x 2 ranks, tcp and shared memory, clocks within ";
+    assert_memory_equal(outcome.machine, begin, strlen(begin));
+    assert_non_null(strstr(outcome.machine + strlen(begin), " us"));
+}
+
+// What ended before is kept: rank 1 had work and exchange of pass 0; each other rank had work of
+// pass 0, and the exchange and work of pass 1 if the news did not come first.
+static void test_launch_names_the_operation_that_failed(void **state) {
+    (void)state;
+    Outcome outcome = run(&one_host, FAILS, 1);
+    check_message(&outcome, "memory \"work\" of role \"all\" on rank 1: broken on purpose");
+    assert_in_range(outcome.spans, 2 + 3 * 1, 2 + 3 * 3);
+    outcome = run(&two_hosts, FAILS, 3);
+    check_message(&outcome, "memory \"work\" of role \"all\" on rank 3: broken on purpose");
+    assert_in_range(outcome.spans, 2 + 3 * 1, 2 + 3 * 3);
+}
+
+// It cannot say what it did; one that waited for it can.
+static void test_launch_names_a_rank_that_was_killed(void **state) {
+    (void)state;
+    Outcome outcome = run(&one_host, IS_KILLED, 2);
+    check_message(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role "
+                            "\"all\" on rank 0: stopped by the failure of another rank");
+    assert_int_equal(outcome.spans, 3 * 3);
+    outcome = run(&two_hosts, IS_KILLED, 2);
+    check_part(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role \"all\" "
+                         "on rank ");
+    assert_true(outcome.took_ps < 10 * SECOND);
+}
+
+// A process that stands still answers nothing, not even to stop: it is killed after 2 s.
+static void test_launch_names_a_silent_rank(void **state) {
+    (void)state;
+    LaunchOptions hasty = one_host;
+    hasty.time_out_ps = SECOND / 2;
+    Outcome outcome = run(&hasty, STOPS, 2);
+    check_part(&outcome, "collective \"exchange\" of role \"all\" on rank ");
+    check_part(&outcome, ": rank 2 is silent: no message of 4000 bytes within 500 ms");
+    assert_true(outcome.took_ps < 5 * SECOND);
+    hasty = two_hosts;
+    hasty.time_out_ps = SECOND / 2;
+    outcome = run(&hasty, STOPS, 0);
+    check_part(&outcome, ": rank 0 is silent: no message of 4000 bytes within 500 ms");
+}
+
+static void test_launch_survives_the_process_of_a_host(void **state) {
+    (void)state;
+    Outcome outcome = run(&two_hosts, KILLS_ITS_HOST, 3);
+    check_part(&outcome, "host 127.0.0.2: its process ended");
+}
+
+// Nothing tells the others that the first process was killed, except that nobody is there.
+static void test_launch_ends_with_the_first_process(void **state) {
+    (void)state;
+    Watch watch = watch_open();
+    pid_t first = fork();
+    if (first == 0) {
+        run(&two_hosts, SLEEPS, 1);
+        _exit(0);
+    }
+    assert_true(first > 0);
+    struct timespec soon = {.tv_nsec = 300000000};
+    nanosleep(&soon, NULL);
+    kill(first, SIGKILL);
+    waitpid(first, NULL, 0);
+    watch_close(&watch);
+}
+
+static void test_launch_refuses_other_numbers_of_ranks(void **state) {
+    (void)state;
+    LaunchOptions launch = {.hosts = "127.0.0.1:2,127.0.0.2:3", .time_out_ps = SECOND};
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    check_message(&outcome, "the hosts have 5 ranks, the schedule has 4");
+}
+
+static void test_launch_refuses_hosts_that_it_cannot_be(void **state) {
+    (void)state;
+    LaunchOptions launch = {.hosts = "a:2,b:2", .time_out_ps = SECOND};
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, ": host \"a\" is no IPv4 address, and no interface is named");
+    launch.interface = "no-such-interface";
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, ": no network interface \"no-such-interface\" with an IPv4 address");
+    launch = (LaunchOptions){.hosts = "127.0.0.1:2,192.0.2.1:2", .time_out_ps = SECOND};
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, "host 192.0.2.1: cannot listen on 192.0.2.1:0: "
+                         "no address of this machine");
+}
+
+static void test_launch_names_an_agent_that_fails(void **state) {
+    (void)state;
+    LaunchOptions launch = two_hosts;
+    launch.agent = "/no/such/agent";
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, ": cannot run the agent /no/such/agent: ");
+    launch.agent = "false";
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, ": its process ended");
+    launch.agent = "sh -c exec${IFS}sleep${IFS}1000"; // says nothing and stays
+    launch.time_out_ps = SECOND / 10;
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, "did not connect within 200 ms");
+    launch.time_out_ps = 20 * SECOND;
+    launch.agent = "echo nonsense"; // and no message of ours
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, ": another process said something malformed");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_launch_without_faults),
+        cmocka_unit_test(test_launch_tells_how_far_clocks_may_be_off),
+        cmocka_unit_test(test_launch_names_the_operation_that_failed),
+        cmocka_unit_test(test_launch_names_a_rank_that_was_killed),
+        cmocka_unit_test(test_launch_names_a_silent_rank),
+        cmocka_unit_test(test_launch_survives_the_process_of_a_host),
+        cmocka_unit_test(test_launch_ends_with_the_first_process),
+        cmocka_unit_test(test_launch_refuses_other_numbers_of_ranks),
+        cmocka_unit_test(test_launch_refuses_hosts_that_it_cannot_be),
+        cmocka_unit_test(test_launch_names_an_agent_that_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

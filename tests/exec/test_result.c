@@ -1,0 +1,128 @@
+// Results of several processes put together, and what does not fit refused.
+#include "tests/check.h"
+
+#include "exec/host/host.h"
+#include "exec/result.h"
+#include "tests/exec/conformance.h"
+
+#define RING 4 // of the list of cases: four roles of one rank
+
+// A run on the host, packed rank by rank as processes would.
+typedef struct Packed {
+    Conformance conformance;
+    InterpResult whole;
+    Text texts[4];
+    ResultPart parts[4];
+} Packed;
+
+static void pack_rank(Packed *packed, uint32_t rank) {
+    InterpResult one = packed->whole;
+    uint64_t first = 0, count = 0;
+    one.rank_count = 1;
+    one.ranks = &packed->whole.ranks[rank];
+    one.buffers = &packed->whole.buffers[rank];
+    for (uint64_t i = 0; i < packed->whole.span_count; i++) {
+        if (packed->whole.spans[i].rank != rank) continue;
+        if (count++ == 0) first = i;
+    }
+    one.spans = packed->whole.spans + first;
+    one.span_count = count;
+    result_pack(&packed->conformance.job, &one, &packed->texts[rank]);
+    packed->parts[rank] =
+        (ResultPart){(const uint8_t *)packed->texts[rank].data, packed->texts[rank].length};
+}
+
+static void open_packed(Packed *packed) {
+    BackEnd back_end;
+    ComputeUnit nothing = {.name = "skip"};
+    Err err = {0};
+    *packed = (Packed){0};
+    conformance_open(RING, &packed->conformance);
+    InterpOptions options = {
+        .fill = conformance_fill, .context = &packed->conformance, .spans = true};
+    host_open(4, 20 * PS_PER_SECOND, &back_end);
+    check_ok(
+        interp_run(&packed->conformance.job, &back_end, &nothing, &options, &packed->whole, &err),
+        &err);
+    host_close(&back_end);
+    for (uint32_t rank = 0; rank < 4; rank++) pack_rank(packed, rank);
+}
+
+static void close_packed(Packed *packed) {
+    for (uint32_t rank = 0; rank < 4; rank++) text_free(&packed->texts[rank]);
+    interp_free(&packed->whole);
+    conformance_close(&packed->conformance);
+}
+
+static void test_result_of_all_ranks(void **state) {
+    (void)state;
+    Packed packed;
+    InterpResult got;
+    Err err = {0};
+    open_packed(&packed);
+    const Schedule *schedule = &packed.conformance.schedule;
+    check_ok(result_merge(&packed.conformance.job, 1, packed.parts, 4, &got, &err), &err);
+    assert_int_equal(got.rank_count, 4);
+    assert_int_equal(got.span_count, packed.whole.span_count);
+    assert_memory_equal(got.size_B, packed.whole.size_B, schedule->buffer_count * 8);
+    for (BufferId id = 0; id < schedule->buffer_count; id++)
+        assert_int_equal(interp_digest(&got, schedule, id),
+                         interp_digest(&packed.whole, schedule, id));
+    for (uint64_t i = 0; i < got.span_count; i++) {
+        assert_int_equal(got.spans[i].op, packed.whole.spans[i].op);
+        assert_int_equal(got.spans[i].end_ps, packed.whole.spans[i].end_ps);
+    }
+    // each of the four parts counts the instances of all ranks here: 4 times as many
+    for (OpId id = 0; id < schedule->op_count; id++)
+        assert_int_equal(got.instances[id], 4 * packed.whole.instances[id]);
+    interp_free(&got);
+    close_packed(&packed);
+}
+
+// A rank that failed may leave nothing.
+static void test_result_without_a_rank(void **state) {
+    (void)state;
+    Packed packed;
+    InterpResult got;
+    Err err = {0};
+    open_packed(&packed);
+    packed.parts[2] = (ResultPart){0};
+    check_ok(result_merge(&packed.conformance.job, 1, packed.parts, 4, &got, &err), &err);
+    assert_int_equal(got.rank_count, 3);
+    assert_null(interp_buffer(&got, 4, 2)); // the token of rank 2
+    assert_non_null(interp_buffer(&got, 6, 3));
+    interp_free(&got);
+    close_packed(&packed);
+}
+
+static void test_result_refuses_what_does_not_fit(void **state) {
+    (void)state;
+    Packed packed;
+    InterpResult got;
+    Err err = {0};
+    open_packed(&packed);
+    const Job *job = &packed.conformance.job;
+    ResultPart twice[2] = {packed.parts[1], packed.parts[1]};
+    check_fails(result_merge(job, 1, twice, 2, &got, &err), &err,
+                "result 1: rank 1: expected another one below 4");
+    check_fails(result_merge(job, 2, packed.parts, 4, &got, &err), &err,
+                "result 0: repeats: found 1, expected 2");
+    ResultPart text = {(const uint8_t *)"a text that is long enough for all of the head, isn't it",
+                       56};
+    assert_false(result_merge(job, 1, &text, 1, &got, &err));
+    assert_non_null(strstr(err.text, "result 0: mark of a result: found "));
+    for (size_t cut = 0; cut < packed.parts[0].count; cut++) { // every truncation
+        ResultPart part = {packed.parts[0].bytes, cut};
+        assert_false(result_merge(job, 1, &part, 1, &got, &err));
+    }
+    close_packed(&packed);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_result_of_all_ranks),
+        cmocka_unit_test(test_result_without_a_rank),
+        cmocka_unit_test(test_result_refuses_what_does_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+// Robust fits of straight lines, of which the answer is known.
+#include "sim/calibrate/solve.h"
+#include "tests/check.h"
+
+#include <math.h>
+
+// Time of a message: latency + bytes / rate.
+typedef struct Line {
+    uint32_t count;
+    double bytes[16], measured[16];
+} Line;
+
+static bool line_errors(void *context, const double *values, double *out, Err *err) {
+    (void)err;
+    const Line *line = context;
+    for (uint32_t i = 0; i < line->count; i++)
+        out[i] = (values[0] + line->bytes[i] / values[1]) / line->measured[i] - 1;
+    return true;
+}
+
+// 25 us and 25 MB/s, at sizes of 1 KiB, 2 KiB, ... 512 KiB.
+static Line make_line(void) {
+    Line line = {.count = 10};
+    for (uint32_t i = 0; i < line.count; i++) {
+        line.bytes[i] = 1024 << i;
+        line.measured[i] = 25e-6 + line.bytes[i] / 25e6;
+    }
+    return line;
+}
+
+static SolveResult fit(Line *line, double sigma) {
+    static const double start[] = {1e-5, 1e8}, spread[] = {4, 4};
+    double sigmas[16];
+    for (uint32_t i = 0; i < 16; i++) sigmas[i] = sigma;
+    SolveProblem problem = {.parameters = 2,
+                            .observations = line->count,
+                            .start = start,
+                            .spread = spread,
+                            .sigma = sigmas,
+                            .errors = line_errors,
+                            .context = line,
+                            .starts = 5,
+                            .seed = 1};
+    SolveResult result = {0};
+    Err err = {0};
+    check_ok(solve_fit(&problem, &result, &err), &err);
+    return result;
+}
+
+static void check_near(double value, double wanted, double part) {
+    if (fabs(value / wanted - 1) > part) fail_msg("%g is not within %g of %g", value, part, wanted);
+}
+
+static void test_solve_finds_a_line(void **state) {
+    (void)state;
+    Line line = make_line();
+    SolveResult result = fit(&line, 0.004);
+    check_near(result.values[0], 25e-6, 1e-4);
+    check_near(result.values[1], 25e6, 1e-5);
+    assert_true(result.low[1] < result.values[1] && result.values[1] < result.high[1]);
+    assert_int_equal(result.outliers, 0);
+    assert_int_equal(result.agreed, 5);
+    assert_true(result.correlation[0] > 0.999);
+    assert_true(result.correlation[1] > 0); // more latency, more rate: the same times
+}
+
+// One of ten times twice as long as it should be counts little: without weights the largest size
+// alone would lower the rate by a third.
+static void test_solve_leaves_outliers(void **state) {
+    (void)state;
+    Line line = make_line();
+    line.measured[9] *= 2;
+    SolveResult result = fit(&line, 0.004);
+    check_near(result.values[1], 25e6, 0.01);
+    assert_int_equal(result.outliers, 1);
+    assert_true(result.chi2_per_degree > 10);
+}
+
+// All messages of one size: latency and rate cannot be told apart, and the fit says so.
+static void test_solve_says_what_it_does_not_know(void **state) {
+    (void)state;
+    Line line = make_line();
+    for (uint32_t i = 1; i < line.count; i++) {
+        line.bytes[i] = line.bytes[0];
+        line.measured[i] = line.measured[0];
+    }
+    SolveResult result = fit(&line, 0.004);
+    assert_true(result.high[0] / result.low[0] > 1e3 || isinf(result.high[0]));
+}
+
+static bool fails(void *context, const double *values, double *out, Err *err) {
+    (void)context;
+    (void)values;
+    (void)out;
+    return err_set(err, "cannot be predicted");
+}
+
+static void test_solve_passes_failures_on(void **state) {
+    (void)state;
+    static const double one[] = {1, 1};
+    SolveProblem problem = {.parameters = 1,
+                            .observations = 2,
+                            .start = one,
+                            .spread = one,
+                            .sigma = one,
+                            .errors = fails,
+                            .starts = 2};
+    SolveResult result;
+    Err err = {0};
+    assert_false(solve_fit(&problem, &result, &err));
+    assert_string_equal(err.text, "cannot be predicted");
+    problem.observations = 0;
+    assert_false(solve_fit(&problem, &result, &err));
+    assert_string_equal(err.text,
+                        "expected 1 to 4096 observations, one for each parameter, found 0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_solve_finds_a_line),
+        cmocka_unit_test(test_solve_leaves_outliers),
+        cmocka_unit_test(test_solve_says_what_it_does_not_know),
+        cmocka_unit_test(test_solve_passes_failures_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
