@@ -168,13 +168,14 @@
       "ranges in the order of the files; a range is COUNT pieces of LENGTH bytes, one every "      \
       "STRIDE. Exits with 1 when bytes are left over or the engine refuses the plan.",             \
       commands_shard_options, 1, 1, shard_command)                                                 \
-    X("calibrate", "fit the constants of the price model to measurements", "RECORDS",              \
-      "Reads what \"moesim-run bench\" measured, predicts each case by the same simulation that "  \
-      "ranks plans, and fits the constants that the data tell: robust least squares, 95 % "        \
+    X("calibrate", "fit the constants of the price model to measurements", "RECORDS|TIMELINE...",  \
+      "Reads what \"moesim-run bench\" measured, or the timelines of runs of a saved plan "        \
+      "(--plan), predicts each case or operation by the same simulation that ranks plans, and "    \
+      "fits the constants that the data tell: robust least squares, 95 % "                         \
       "intervals, correlations, the error with each size and each shape left out, the noise of "   \
       "the samples and the error of the constants as they were beside it. A constant of which "    \
       "less would be known than before stays at its prior, and is said to.",                       \
-      commands_calibrate_options, 1, 1, calibrate_command)                                         \
+      commands_calibrate_options, 1, CLI_OPERANDS_MAX, calibrate_command)                          \
     X("scale", "make a smaller plan with the communication pattern of a saved one", "PLAN",        \
       "Divides the widths of the model, keeps its first layers and as many experts on each rank, " \
       "keeps the kinds of groups of the plan over fewer ranks, simulates the result and saves it " \

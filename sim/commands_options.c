@@ -241,11 +241,14 @@ const CliOption commands_validate_options[] = {
     {0}};
 const CliOption commands_calibrate_options[] = {
     {"topo", 't', CLI_SHIPPED, "MACHINE", NULL,
-     "what it was measured on: rank r on GPU r, as in \"moesim topo\" (required)"},
+     "of records: what was measured, rank r on GPU r, as in \"moesim topo\""},
     OPTION_DEVICE,
     OPTION_DEGRADE,
     {"calibration", 0, CLI_TEXT, "FILE", NULL,
      "the prior: what the data do not tell stays as it is there (default: the shipped constants)"},
+    {"plan", 0, CLI_TEXT, "PLAN", NULL,
+     "of timelines: the saved plan whose schedule was run, with its machine beside it"},
+    {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "of timelines: the phase that was run"},
     {"held-out", 0, CLI_TEXT, "RECORDS", NULL, "predict these too, without fitting them"},
     {"statistic", 0, CLI_CHOICE, "min|p25|median", "min", "what stands for the samples of a case"},
     {"min-bound", 0, CLI_TIME, "TIME", "0s",

@@ -20,8 +20,7 @@
     X(PREDICTED, "predicted")                                                                      \
     X(MEASURED, "measured")                                                                        \
     X(STAND_IN, "stand-in")                                                                        \
-    X(SKIPPED, "skippe"                                                                            \
-               "d")
+    X(SKIPPED, "skipped")
 typedef enum TimelineFileWork {
 #define X(name, text) TIMELINE_FILE_##name,
     TIMELINE_FILE_WORK_LIST(X)

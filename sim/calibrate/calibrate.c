@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/calibrate/predict.h"
+#include "model/base/mem.h"
 
 #define STARTS      9
 #define NOISE_LEAST 0.004 // of a sample: no clock and no machine is steadier than that
@@ -21,6 +21,11 @@
 #define TIME_SPREAD 100.0 // software times of machines differ that much
 #define PART_SPREAD 4.0
 #define TIME_START  1e-6 // s, for a time whose prior is 0
+
+// Positions of the items that are fitted; heap.
+typedef struct Cases {
+    uint32_t *of, count;
+} Cases;
 
 // The cases of one fit and the constants that it moves.
 typedef struct Task {
@@ -32,16 +37,9 @@ typedef struct Task {
     uint32_t param_count;
 } Task;
 
-static double measured_s(const CalibrateInput *input, uint32_t i) {
-    return observe_value_s(&input->observations[i], input->statistic);
-}
-
-// Predicts one case under constants.
-static bool predict(const CalibrateInput *input, const Calib *calib, uint32_t i, double *out_s,
-                    Err *err) {
-    Predictor predictor = {input->fabric, {.device = input->device, .calib = calib}};
-    return predict_case(&predictor, &input->observations[i].bench, out_s, err) ||
-           err_prefix(err, "%s", input->observations[i].name);
+static bool predict(const CalibrateInput *input, const Calib *calib, const uint32_t *items,
+                    uint32_t count, double *out_s, Err *err) {
+    return input->predict(input->context, calib, items, count, out_s, err);
 }
 
 static Calib with_values(const CalibrateInput *input, const CalibrateResult *result) {
@@ -56,11 +54,9 @@ static bool errors_of(void *context, const double *values, double *out, Err *err
     Calib calib = with_values(task->input, task->result);
     for (uint32_t i = 0; i < task->param_count; i++)
         calib.values[task->result->params[task->params[i]].param].value = values[i];
-    for (uint32_t i = 0; i < task->case_count; i++) {
-        double time_s;
-        if (!predict(task->input, &calib, task->cases[i], &time_s, err)) return false;
-        out[i] = time_s / measured_s(task->input, task->cases[i]) - 1;
-    }
+    if (!predict(task->input, &calib, task->cases, task->case_count, out, err)) return false;
+    for (uint32_t i = 0; i < task->case_count; i++)
+        out[i] = out[i] / task->input->items[task->cases[i]].measured_s - 1;
     return true;
 }
 
@@ -74,7 +70,7 @@ static bool solve(const Task *task, uint32_t starts, SolveResult *out, Err *err)
         most[i] = 1; // the nominal rate; a second, which no call takes
     }
     for (uint32_t i = 0; i < task->case_count; i++) {
-        double noise = task->input->observations[task->cases[i]].noise;
+        double noise = task->input->items[task->cases[i]].noise;
         sigma[i] = noise > NOISE_LEAST ? noise : NOISE_LEAST;
     }
     SolveProblem problem = {.parameters = task->param_count,
@@ -95,25 +91,25 @@ static bool solve(const Task *task, uint32_t starts, SolveResult *out, Err *err)
 // ---- Which constants matter
 
 static bool does_matter(const CalibrateInput *input, const CalibrateResult *result,
-                        CalibParam param, bool *out, Err *err) {
+                        const Cases *cases, CalibParam param, bool *out, Err *err) {
     Calib moved = *input->prior;
     CalibValue *value = &moved.values[param];
+    double *times_s = mem_alloc(cases->count, sizeof *times_s);
     value->value = value->value > 0 ? value->value / NUDGE : TIME_START;
-    *out = false;
-    for (uint32_t i = 0; i < input->fitted && !*out; i++) {
-        double time_s;
-        if (result->cases[i].is_small) continue;
-        if (!predict(input, &moved, i, &time_s, err)) return false;
-        *out = fabs(time_s / result->cases[i].prior_s - 1) > MATTERS;
-    }
-    return true;
+    bool done = predict(input, &moved, cases->of, cases->count, times_s, err), matters = false;
+    for (uint32_t i = 0; done && i < cases->count; i++)
+        if (fabs(times_s[i] / result->cases[cases->of[i]].prior_s - 1) > MATTERS) matters = true;
+    mem_free(times_s);
+    *out = matters;
+    return done;
 }
 
-static bool find_params(const CalibrateInput *input, CalibrateResult *result, Err *err) {
+static bool find_params(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
+                        Err *err) {
     for (uint32_t p = 0; p < CALIB_COUNT; p++) {
         bool matters = false;
         if (calib_kind((CalibParam)p) == CALIB_IS_PLAIN) continue;
-        if (!does_matter(input, result, (CalibParam)p, &matters, err)) return false;
+        if (!does_matter(input, result, cases, (CalibParam)p, &matters, err)) return false;
         if (!matters) continue;
         if (result->param_count == SOLVE_PARAMETERS_MAX)
             return err_set(err, "the cases depend on more than %d constants: expected fewer kinds",
@@ -170,21 +166,20 @@ static void take_solution(const Task *task, const SolveResult *solved, Calibrate
     result->agreed = solved->agreed;
 }
 
-static uint32_t list_cases(const CalibrateInput *input, const CalibrateResult *result,
-                           uint32_t *out) {
-    uint32_t count = 0;
+static Cases list_cases(const CalibrateInput *input, const CalibrateResult *result) {
+    Cases cases = {.of = mem_alloc(input->fitted, sizeof *cases.of)};
     for (uint32_t i = 0; i < input->fitted; i++)
-        if (!result->cases[i].is_small) out[count++] = i;
-    return count;
+        if (!result->cases[i].is_small) cases.of[cases.count++] = i;
+    return cases;
 }
 
-static bool fit_identified(const CalibrateInput *input, CalibrateResult *result,
-                           const uint32_t *cases, uint32_t case_count, Err *err) {
+static bool fit_identified(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
+                           Err *err) {
     uint32_t params[SOLVE_PARAMETERS_MAX], count = result->param_count;
-    if (count > case_count) count = case_count; // rates come before times
+    if (count > cases->count) count = cases->count; // rates come before times
     for (uint32_t i = 0; i < count; i++) params[i] = i;
     while (count > 0) {
-        Task task = {input, result, cases, case_count, params, count};
+        Task task = {input, result, cases->of, cases->count, params, count};
         SolveResult solved;
         if (!solve(&task, STARTS, &solved, err)) return false;
         uint32_t worst = least_known(&task, &solved);
@@ -204,51 +199,52 @@ static bool fit_identified(const CalibrateInput *input, CalibrateResult *result,
 // What two cases must have in common to be left out together.
 typedef enum Left { LEFT_SIZE, LEFT_SHAPE } Left;
 
-static uint64_t size_of(const BenchCase *bench) {
-    return bench->op == BENCH_GEMM ? bench->m : bench->bytes;
-}
-
 static bool is_left_with(const CalibrateInput *input, Left left, uint32_t a, uint32_t b) {
-    const Observation *x = &input->observations[a], *y = &input->observations[b];
-    return left == LEFT_SIZE ? size_of(&x->bench) == size_of(&y->bench)
-                             : strcmp(x->shape, y->shape) == 0;
+    const CalibrateItem *x = &input->items[a], *y = &input->items[b];
+    return left == LEFT_SIZE ? x->size == y->size : strcmp(x->shape, y->shape) == 0;
 }
 
-static bool predict_left(const Task *task, const SolveResult *solved, Left left, uint32_t which,
-                         CalibrateResult *result, Err *err) {
+static double *left_time(CalibrateCase *one, Left left) {
+    return left == LEFT_SIZE ? &one->without_size_s : &one->without_shape_s;
+}
+
+static bool predict_left(const Task *task, const SolveResult *solved, Left left,
+                         const Cases *out_of, CalibrateResult *result, Err *err) {
     const CalibrateInput *input = task->input;
     Calib calib = with_values(input, result);
+    double *times_s = mem_alloc(out_of->count, sizeof *times_s);
     for (uint32_t i = 0; i < task->param_count; i++)
         calib.values[result->params[task->params[i]].param].value = solved->values[i];
-    for (uint32_t i = which; i < input->fitted; i++) {
-        CalibrateCase *one = &result->cases[i];
-        double time_s;
-        if (one->is_small || !is_left_with(input, left, which, i)) continue;
-        if (!predict(input, &calib, i, &time_s, err)) return false;
-        *(left == LEFT_SIZE ? &one->without_size_s : &one->without_shape_s) = time_s;
-    }
-    return true;
+    bool done = predict(input, &calib, out_of->of, out_of->count, times_s, err);
+    for (uint32_t i = 0; done && i < out_of->count; i++)
+        *left_time(&result->cases[out_of->of[i]], left) = times_s[i];
+    mem_free(times_s);
+    return done;
 }
 
 // A fit to the rest, of the same constants, from the values of the whole. A rest that is too small
 // for that, or tells nothing, leaves the case without a prediction.
-static bool leave_out(const CalibrateInput *input, CalibrateResult *result, const uint32_t *cases,
-                      uint32_t case_count, Left left, Err *err) {
-    uint32_t *rest = mem_alloc(case_count, sizeof *rest);
+static bool leave_out(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
+                      Left left, Err *err) {
+    Cases rest = {.of = mem_alloc(cases->count, sizeof *rest.of)};
+    Cases out_of = {.of = mem_alloc(cases->count, sizeof *out_of.of)};
     bool done = true;
-    for (uint32_t i = 0; done && i < case_count; i++) {
-        const CalibrateCase *one = &result->cases[cases[i]];
-        uint32_t count = 0;
-        if ((left == LEFT_SIZE ? one->without_size_s : one->without_shape_s) > 0) continue;
-        for (uint32_t k = 0; k < case_count; k++)
-            if (!is_left_with(input, left, cases[i], cases[k])) rest[count++] = cases[k];
-        Task task = {input, result, rest, count, result->identified, result->identified_count};
+    for (uint32_t i = 0; done && i < cases->count; i++) {
         SolveResult solved;
-        if (count <= result->identified_count) continue;
+        if (*left_time(&result->cases[cases->of[i]], left) > 0) continue;
+        rest.count = out_of.count = 0;
+        for (uint32_t k = 0; k < cases->count; k++) {
+            Cases *side = is_left_with(input, left, cases->of[i], cases->of[k]) ? &out_of : &rest;
+            side->of[side->count++] = cases->of[k];
+        }
+        if (rest.count <= result->identified_count) continue;
+        Task task = {
+            input, result, rest.of, rest.count, result->identified, result->identified_count};
         done = solve(&task, 1, &solved, err) &&
-               predict_left(&task, &solved, left, cases[i], result, err);
+               predict_left(&task, &solved, left, &out_of, result, err);
     }
-    mem_free(rest);
+    mem_free(rest.of);
+    mem_free(out_of.of);
     return done;
 }
 
@@ -297,27 +293,38 @@ static CalibrateErrors sum_up(const CalibrateResult *result, uint32_t first, uin
 
 // ---- All of it
 
+// All items, by these constants.
+static bool predict_all(const CalibrateInput *input, const Calib *calib, double *out_s, Err *err) {
+    uint32_t *all = mem_alloc(input->count, sizeof *all);
+    for (uint32_t i = 0; i < input->count; i++) all[i] = i;
+    bool done = predict(input, calib, all, input->count, out_s, err);
+    mem_free(all);
+    return done;
+}
+
 static bool start_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
-    Predictor predictor = {input->fabric, {.device = input->device, .calib = input->prior}};
+    double *times_s = arena_alloc(&result->arena, input->count, sizeof *times_s);
     result->cases = arena_alloc(&result->arena, input->count, sizeof *result->cases);
+    if (!predict_all(input, input->prior, times_s, err)) return false;
     for (uint32_t i = 0; i < input->count; i++) {
-        CalibrateCase *one = &result->cases[i];
-        *one = (CalibrateCase){.measured_s = measured_s(input, i), .is_fitted = i < input->fitted};
-        if (!predict(input, input->prior, i, &one->prior_s, err) ||
-            !predict_bound(&predictor, &input->observations[i].bench, &one->bound_s, err))
-            return false;
-        one->is_small = one->bound_s < input->least_s;
+        const CalibrateItem *item = &input->items[i];
+        result->cases[i] = (CalibrateCase){.prior_s = times_s[i],
+                                           .measured_s = item->measured_s,
+                                           .bound_s = item->bound_s,
+                                           .is_fitted = i < input->fitted,
+                                           .is_small = item->bound_s < input->least_s};
     }
     return true;
 }
 
 static bool finish_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
+    double *times_s = arena_alloc(&result->arena, input->count, sizeof *times_s);
     uint32_t judged = 0;
+    if (!predict_all(input, &result->calib, times_s, err)) return false;
     for (uint32_t i = 0; i < input->count; i++) {
-        CalibrateCase *one = &result->cases[i];
-        if (!predict(input, &result->calib, i, &one->predicted_s, err)) return false;
-        if (one->is_small) continue;
-        result->noise += input->observations[i].noise;
+        result->cases[i].predicted_s = times_s[i];
+        if (result->cases[i].is_small) continue;
+        result->noise += input->items[i].noise;
         judged++;
     }
     if (judged > 0) result->noise /= judged;
@@ -346,26 +353,27 @@ static void make_calib(const CalibrateInput *input, CalibrateResult *result) {
     }
 }
 
+static bool fit_cases(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
+                      Err *err) {
+    if (cases->count == 0)
+        return err_set(err, "all %u cases have a bound below %g ms: none is left to fit",
+                       input->fitted, input->least_s * 1e3);
+    if (!find_params(input, result, cases, err) || !fit_identified(input, result, cases, err))
+        return false;
+    make_calib(input, result);
+    return leave_out(input, result, cases, LEFT_SIZE, err) &&
+           leave_out(input, result, cases, LEFT_SHAPE, err) && finish_cases(input, result, err);
+}
+
 bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err) {
     CalibrateResult result = {0};
     if (input->fitted == 0) return err_set(err, "no case to fit");
-    uint32_t *cases = mem_alloc(input->fitted, sizeof *cases), count = 0;
     bool done = start_cases(input, &result, err);
     if (done) {
-        count = list_cases(input, &result, cases);
-        if (count == 0)
-            done = err_set(err, "all %u cases have a bound below %g ms: none is left to fit",
-                           input->fitted, input->least_s * 1e3);
+        Cases cases = list_cases(input, &result);
+        done = fit_cases(input, &result, &cases, err);
+        mem_free(cases.of);
     }
-    done = done && find_params(input, &result, err) &&
-           fit_identified(input, &result, cases, count, err);
-    if (done) {
-        make_calib(input, &result);
-        done = leave_out(input, &result, cases, count, LEFT_SIZE, err) &&
-               leave_out(input, &result, cases, count, LEFT_SHAPE, err) &&
-               finish_cases(input, &result, err);
-    }
-    mem_free(cases);
     if (done)
         *out = result;
     else

@@ -8,18 +8,30 @@
 #include "model/base/err.h"
 #include "model/base/mem.h"
 #include "model/cost/calib.h"
-#include "model/machine/fabric.h"
-#include "sim/calibrate/observe.h"
 #include "sim/calibrate/solve.h"
 
+// One thing that was measured: a case of a benchmark, an operation of a timeline.
+typedef struct CalibrateItem {
+    const char *name;
+    const char *shape; // what cases have in common that differ in size alone
+    uint64_t size;
+    uint32_t samples;
+    double measured_s;
+    double noise;   // half of the 95 % interval of the samples, as a part of the value
+    double bound_s; // what links or roofline take at least
+} CalibrateItem;
+
+// Times of some items (by position) under constants. False when one cannot be predicted.
+typedef bool CalibratePredict(void *context, const Calib *calib, const uint32_t *items,
+                              uint32_t count, double *out_s, Err *err);
+
 typedef struct CalibrateInput {
-    const Fabric *fabric; // NULL: kernels alone
-    const Device *device;
-    const Calib *prior;
-    const Observation *observations; // those that are fitted first, then those that are held out
+    const CalibrateItem *items; // those that are fitted first, then those that are held out
     uint32_t fitted, count;
-    ObserveStatistic statistic;
-    double least_s; // cases whose bound is smaller are predicted, not fitted and not judged
+    CalibratePredict *predict;
+    void *context;
+    const Calib *prior;
+    double least_s; // items whose bound is smaller are predicted, not fitted and not judged
     uint64_t seed;
 } CalibrateInput;
 
@@ -30,7 +42,7 @@ typedef struct CalibrateParam {
     bool is_identified;
 } CalibrateParam;
 
-// What is said of one observation; a time of 0: not predicted that way.
+// What is said of one item; a time of 0: not predicted that way.
 typedef struct CalibrateCase {
     double measured_s, bound_s;
     double prior_s, predicted_s; // under the constants as they were, and as fitted
@@ -57,7 +69,7 @@ typedef struct CalibrateResult {
     CalibrateCase *cases;                                            // [count]
     CalibrateErrors prior, fitted, without_size, without_shape;      // of fitted cases
     CalibrateErrors held_out, held_out_prior;                        // of cases held out
-    double noise;           // mean of the observations' own over all judged cases
+    double noise;           // mean of the items' own over all judged ones
     double chi2_per_degree; // of SolveResult
     uint32_t outliers, starts, agreed;
     Calib calib; // the prior with the fitted values; borrows from the prior, except for sources

@@ -112,3 +112,38 @@ bool observe_records(const RecordFile *file, Arena *arena, Observation **out, ui
     mem_free(samples);
     return done;
 }
+
+// ---- For a fit
+
+static uint64_t size_of(const BenchCase *bench) {
+    return bench->op == BENCH_GEMM ? bench->m : bench->bytes;
+}
+
+bool observe_items(const ObservePredictor *from, uint32_t count, ObserveStatistic statistic,
+                   CalibrateItem *out, Err *err) {
+    for (uint32_t i = 0; i < count; i++) {
+        const Observation *observation = &from->observations[i];
+        out[i] = (CalibrateItem){.name = observation->name,
+                                 .shape = observation->shape,
+                                 .size = size_of(&observation->bench),
+                                 .samples = observation->samples,
+                                 .measured_s = observe_value_s(observation, statistic),
+                                 .noise = observation->noise};
+        if (!predict_bound(&from->predictor, &observation->bench, &out[i].bound_s, err))
+            return err_prefix(err, "%s", observation->name);
+    }
+    return true;
+}
+
+bool observe_predict(void *context, const Calib *calib, const uint32_t *items, uint32_t count,
+                     double *out_s, Err *err) {
+    const ObservePredictor *from = context;
+    Predictor predictor = from->predictor;
+    predictor.model.calib = calib;
+    for (uint32_t i = 0; i < count; i++) {
+        const Observation *observation = &from->observations[items[i]];
+        if (!predict_case(&predictor, &observation->bench, &out_s[i], err))
+            return err_prefix(err, "%s", observation->name);
+    }
+    return true;
+}

@@ -9,6 +9,8 @@
 #include "model/base/mem.h"
 #include "model/report/bench_case.h"
 #include "model/report/record.h"
+#include "sim/calibrate/calibrate.h"
+#include "sim/calibrate/predict.h"
 
 // What stands for the samples of a case. On a machine that does other things too the minimum
 // repeats best.
@@ -37,5 +39,16 @@ double observe_value_s(const Observation *observation, ObserveStatistic statisti
 // All cases of a file in the order in which they come first. The arena's.
 bool observe_records(const RecordFile *file, Arena *arena, Observation **out, uint32_t *out_count,
                      Err *err);
+
+// The same as items of a fit, in order: what stands for the samples, and the bound of the price
+// model. *predictor is the context of observe_predict.
+typedef struct ObservePredictor {
+    Predictor predictor; // its constants are those of each call
+    const Observation *observations;
+} ObservePredictor;
+bool observe_items(const ObservePredictor *from, uint32_t count, ObserveStatistic statistic,
+                   CalibrateItem *out, Err *err);
+bool observe_predict(void *context, const Calib *calib, const uint32_t *items, uint32_t count,
+                     double *out_s, Err *err); // CalibratePredict
 
 #endif

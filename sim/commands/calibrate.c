@@ -1,5 +1,5 @@
-// The command calibrate: reads record files, fits, prints what was predicted beside what was
-// measured, and writes the constants.
+// The command calibrate: reads record files or timelines, fits, prints what was predicted beside
+// what was measured, and writes the constants.
 //
 // Invariant: the file is written only after a fit, whole or not at all.
 #include "sim/commands/calibrate.h"
@@ -10,28 +10,40 @@
 
 #include "model/base/file.h"
 #include "sim/calibrate/calibrate.h"
+#include "sim/calibrate/observe.h"
+#include "sim/calibrate/replay.h"
 #include "sim/commands/calibrate_show.h"
 #include "sim/commands/inputs.h"
 #include "sim/commands/output.h"
 
 #define SEED 42
 
+#define TIMELINES_MAX CLI_OPERANDS_MAX
+
 typedef struct Calibration {
     Inputs inputs;
     Arena arena;
     RecordFile fitted, held_out;
+    ObservePredictor observed; // of records
+    PlanFile plan;             // of timelines
+    TimelineFile timelines[TIMELINES_MAX];
+    Replay replay;
     CalibrateInput input;
     CalibrateResult result;
-    const char *path;             // of the records that are fitted
+    ObserveStatistic statistic;
+    const char *path;             // of what is fitted
     double most_mean, most_worst; // percent, of --max-mape and --max-worst
 } Calibration;
 
-// Those of the second file follow those of the first.
+// ---- From record files
+
+// The cases of the second file follow those of the first.
 static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
     const char *other = cli_text(args, "held-out");
     Observation *first, *second = NULL;
     uint32_t count = 0;
-    at->path = args->operands[0];
+    if (args->operand_count > 1)
+        return err_set(err, "%s: expected one record file, or timelines with --plan", at->path);
     if (!record_read(at->path, &at->fitted, err) ||
         !observe_records(&at->fitted, &at->arena, &first, &at->input.fitted, err))
         return false;
@@ -40,11 +52,56 @@ static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
         return false;
     at->input.count = at->input.fitted + count;
     Observation *all = arena_alloc(&at->arena, at->input.count, sizeof *all);
-    memcpy(all, first, at->input.fitted * sizeof *all);
+    if (at->input.fitted > 0) memcpy(all, first, at->input.fitted * sizeof *all);
     if (count > 0) memcpy(all + at->input.fitted, second, count * sizeof *all);
-    at->input.observations = all;
+    at->observed.observations = all;
     return true;
 }
+
+static bool use_records(const CliArgs *args, Calibration *at, Err *err) {
+    if (cli_text(args, "topo") == NULL)
+        return err_set(err, "--topo: expected the machine that was measured");
+    if (!inputs_load_machine(args, &at->inputs, err) || !read_records(args, at, err)) return false;
+    CalibrateItem *items = arena_alloc(&at->arena, at->input.count, sizeof *items);
+    at->observed.predictor =
+        (Predictor){&at->inputs.fabric, {at->inputs.device, &at->inputs.calib}};
+    at->input.items = items;
+    at->input.predict = observe_predict;
+    at->input.context = &at->observed;
+    return observe_items(&at->observed, at->input.count, at->statistic, items, err);
+}
+
+// ---- From timelines of a plan
+
+static bool use_timelines(const CliArgs *args, Calibration *at, Err *err) {
+    static const char *const others[] = {"topo", "held-out", "calibration"};
+    const char *plan = cli_text(args, "plan");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (cli_is_given(args, others[i]))
+            return err_set(err,
+                           "--%s: expected record files with it; a plan has its own machine "
+                           "and constants beside it",
+                           others[i]);
+    if (!plan_read(plan, &at->plan, err) || !inputs_load_beside(plan, &at->plan, &at->inputs, err))
+        return false;
+    for (uint32_t i = 0; i < args->operand_count; i++)
+        if (!timeline_file_read(args->operands[i], &at->timelines[i], err)) return false;
+    at->replay = (Replay){.input = inputs_for_evaluation(&at->inputs),
+                          .plan = &at->plan.plan,
+                          .phase = cli_choice(args, "phase") == 0 ? PHASE_DECODE : PHASE_PREFILL,
+                          .sequences = at->inputs.sequences};
+    CalibrateItem *items;
+    if (!replay_items(&at->replay, at->timelines, args->operands, args->operand_count, &at->arena,
+                      &items, &at->input.count, err))
+        return false;
+    at->input.items = items;
+    at->input.fitted = at->input.count;
+    at->input.predict = replay_predict;
+    at->input.context = &at->replay;
+    return true;
+}
+
+// ---- Options
 
 // A percentage; one that is not asked for has no limit.
 static bool read_limit(const CliArgs *args, const char *option, double *out, Err *err) {
@@ -59,15 +116,21 @@ static bool read_limit(const CliArgs *args, const char *option, double *out, Err
 
 static bool read_options(const CliArgs *args, Calibration *at, Err *err) {
     Time least_ps;
-    at->input.fabric = &at->inputs.fabric;
-    at->input.device = at->inputs.device;
-    at->input.prior = &at->inputs.calib;
-    at->input.statistic = (ObserveStatistic)cli_choice(args, "statistic");
+    at->path = args->operands[0];
+    at->statistic = (ObserveStatistic)cli_choice(args, "statistic");
     at->input.seed = SEED;
     if (!units_parse_time(cli_text(args, "min-bound"), &least_ps, err)) return false;
     at->input.least_s = (double)least_ps / (double)PS_PER_SECOND;
     return read_limit(args, "max-mape", &at->most_mean, err) &&
            read_limit(args, "max-worst", &at->most_worst, err);
+}
+
+static bool read(const CliArgs *args, Calibration *at, Err *err) {
+    if (!read_options(args, at, err) ||
+        !(cli_text(args, "plan") != NULL ? use_timelines : use_records)(args, at, err))
+        return false;
+    at->input.prior = &at->inputs.calib;
+    return true;
 }
 
 static const char *source_of(Calibration *at) {
@@ -105,14 +168,13 @@ static bool is_within(const char *option, double value, double most,
 static int run(const CliArgs *args, Calibration *at) {
     Err err = {0};
     Text out = {0};
-    if (!inputs_load_machine(args, &at->inputs, &err) || !read_records(args, at, &err) ||
-        !read_options(args, at, &err) || !calibrate_run(&at->input, &at->result, &err) ||
+    if (!read(args, at, &err) || !calibrate_run(&at->input, &at->result, &err) ||
         !write_calib(args, at, &err))
         return output_bad(&err);
     if (cli_choice(args, "format") == 0)
-        calibrate_show_text(&at->input, &at->result, &out);
+        calibrate_show_text(&at->input, &at->result, observe_statistic_names[at->statistic], &out);
     else
-        calibrate_show_json(&at->input, &at->result, &out);
+        calibrate_show_json(&at->input, &at->result, observe_statistic_names[at->statistic], &out);
     int status = output_text(&out, OUTPUT_OK);
     const CalibrateErrors *errors = &at->result.held_out;
     bool mean = is_within("max-mape", errors->mean, at->most_mean, errors);
@@ -124,6 +186,8 @@ int calibrate_command(const CliArgs *args) {
     Calibration at = {0};
     int status = run(args, &at);
     calibrate_free(&at.result);
+    for (uint32_t i = 0; i < TIMELINES_MAX; i++) timeline_file_free(&at.timelines[i]);
+    plan_file_free(&at.plan);
     record_free(&at.fitted);
     record_free(&at.held_out);
     arena_free(&at.arena);

@@ -104,11 +104,11 @@ static void show_errors(const CalibrateInput *input, const CalibrateResult *resu
 static void add_case(Table *table, const CalibrateInput *input, const CalibrateResult *result,
                      uint32_t i) {
     const CalibrateCase *one = &result->cases[i];
-    const Observation *observation = &input->observations[i];
-    table_cell(table, observation->name);
+    const CalibrateItem *item = &input->items[i];
+    table_cell(table, item->name);
     table_cell(table, one->is_small ? "small" : one->is_fitted ? "fitted" : "held out");
-    table_cellf(table, "%u", observation->samples);
-    table_cellf(table, "%.2f %%", observation->noise * 100);
+    table_cellf(table, "%u", item->samples);
+    table_cellf(table, "%.2f %%", item->noise * 100);
     add_seconds(table, one->bound_s);
     add_seconds(table, one->measured_s);
     add_seconds(table, one->predicted_s);
@@ -128,7 +128,8 @@ static void show_cases(const CalibrateInput *input, const CalibrateResult *resul
     table_free(&table);
 }
 
-void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *result, Text *out) {
+void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *result,
+                         const char *statistic, Text *out) {
     show_cases(input, result, out);
     text_add_char(out, '\n');
     show_params(result, out);
@@ -138,7 +139,7 @@ void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *res
     text_addf(out,
               "\nmeasured: the %s of the samples; noise: 95 %% interval of their median, mean "
               "%.2f %%; cases with a bound below %g ms are small: printed, not judged\n",
-              observe_statistic_names[input->statistic], result->noise * 100, input->least_s * 1e3);
+              statistic, result->noise * 100, input->least_s * 1e3);
     text_addf(out, "chi2 %.2f per degree of freedom, %u outliers; %u of %u starts agree\n",
               result->chi2_per_degree, result->outliers, result->agreed, result->starts);
 }
@@ -203,11 +204,11 @@ static void write_cases(JsonWriter *writer, const CalibrateInput *input,
         const CalibrateCase *one = &result->cases[i];
         jsonw_inline_next(writer);
         jsonw_open_object(writer, NULL);
-        jsonw_string(writer, "case", input->observations[i].name);
+        jsonw_string(writer, "case", input->items[i].name);
         jsonw_bool(writer, "fitted", one->is_fitted);
         jsonw_bool(writer, "small", one->is_small);
-        jsonw_u64(writer, "samples", input->observations[i].samples);
-        jsonw_double(writer, "noise", input->observations[i].noise);
+        jsonw_u64(writer, "samples", input->items[i].samples);
+        jsonw_double(writer, "noise", input->items[i].noise);
         write_time(writer, "bound_s", one->bound_s);
         write_time(writer, "measured_s", one->measured_s);
         write_time(writer, "predicted_s", one->predicted_s);
@@ -219,12 +220,13 @@ static void write_cases(JsonWriter *writer, const CalibrateInput *input,
     jsonw_close_array(writer);
 }
 
-void calibrate_show_json(const CalibrateInput *input, const CalibrateResult *result, Text *out) {
+void calibrate_show_json(const CalibrateInput *input, const CalibrateResult *result,
+                         const char *statistic, Text *out) {
     JsonWriter writer = {.text = out};
     jsonw_open_object(&writer, NULL);
     jsonw_string(&writer, "moesim", "calibrate");
     jsonw_u64(&writer, "version", JSON_VERSION);
-    jsonw_string(&writer, "statistic", observe_statistic_names[input->statistic]);
+    jsonw_string(&writer, "statistic", statistic);
     jsonw_double(&writer, "least_bound_s", input->least_s);
     write_params(&writer, result);
     write_correlation(&writer, result);

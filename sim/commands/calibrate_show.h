@@ -5,7 +5,10 @@
 #include "model/base/text.h"
 #include "sim/calibrate/calibrate.h"
 
-void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *result, Text *out);
-void calibrate_show_json(const CalibrateInput *input, const CalibrateResult *result, Text *out);
+// `statistic` is what stands for samples: "min".
+void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *result,
+                         const char *statistic, Text *out);
+void calibrate_show_json(const CalibrateInput *input, const CalibrateResult *result,
+                         const char *statistic, Text *out);
 
 #endif

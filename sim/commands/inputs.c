@@ -257,8 +257,7 @@ bool inputs_load_machine(const CliArgs *args, Inputs *out, Err *err) {
     *out = (Inputs){0};
     if (load_topology(out, args, cli_text(args, "topo"), err) &&
         fabric_build(&out->topology, &out->catalogue, &out->fabric, err) &&
-        find_generation(out, err) && load_named_calib(out, cli_text(args, "calibration"), err) &&
-        flow_eps_read(args, &out->flow_eps_ppb, err))
+        find_generation(out, err) && load_named_calib(out, cli_text(args, "calibration"), err))
         return true;
     inputs_free(out);
     return false;

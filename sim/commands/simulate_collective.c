@@ -544,8 +544,11 @@ int simulate_collective_command(const CliArgs *args) {
     Test test = {0};
     Err err = {0};
     Text out = {0};
-    if (!check_args(args, &err) || !inputs_load_machine(args, &test.inputs, &err))
+    uint32_t eps_ppb;
+    if (!check_args(args, &err) || !flow_eps_read(args, &eps_ppb, &err) ||
+        !inputs_load_machine(args, &test.inputs, &err))
         return output_bad(&err);
+    test.inputs.flow_eps_ppb = eps_ppb;
     if (cli_is_given(args, "nominal")) make_nominal(&test.inputs.calib);
     bool done = parse(args, &test, &err) && choose(&test, &err) && run(&test, &err) &&
                 find_bound(&test, &err);

@@ -264,8 +264,11 @@ int simulate_transfers_command(const CliArgs *args) {
     Copies copies = {0};
     Err err = {0};
     Text out = {0};
-    if (!check_args(args, &err) || !inputs_load_machine(args, &copies.inputs, &err))
+    uint32_t eps_ppb;
+    if (!check_args(args, &err) || !flow_eps_read(args, &eps_ppb, &err) ||
+        !inputs_load_machine(args, &copies.inputs, &err))
         return output_bad(&err);
+    copies.inputs.flow_eps_ppb = eps_ppb;
     bool done = run(args, &copies, &err);
     if (done && cli_choice(args, "format") == 0) show(&copies, &out);
     if (done && cli_choice(args, "format") == 1) write_json(&copies, &out);

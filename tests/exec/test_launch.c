@@ -178,13 +178,14 @@ static void test_launch_names_the_operation_that_failed(void **state) {
     assert_in_range(outcome.spans, 2 + 3 * 1, 2 + 3 * 3);
 }
 
-// It cannot say what it did; one that waited for it can.
+// It cannot say what it did; one that waited for it can. The others had work of pass 0, and what
+// follows up to work of pass 1 if the news did not come first.
 static void test_launch_names_a_rank_that_was_killed(void **state) {
     (void)state;
     Outcome outcome = run(&one_host, IS_KILLED, 2);
-    check_message(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role "
-                            "\"all\" on rank 0: stopped by the failure of another rank");
-    assert_int_equal(outcome.spans, 3 * 3);
+    check_part(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role \"all\" "
+                         "on rank ");
+    assert_in_range(outcome.spans, 3 * 1, 3 * 3);
     outcome = run(&two_hosts, IS_KILLED, 2);
     check_part(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role \"all\" "
                          "on rank ");

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "model/base/rng.h"
+#include "sim/calibrate/observe.h"
 #include "sim/calibrate/predict.h"
 #include "tests/sim/net_machine.h"
 
@@ -28,6 +29,7 @@ typedef struct Bench {
     RecordFile files[2];
     Observation *observations[2];
     uint32_t counts[2];
+    ObservePredictor observed;
     uint64_t id;
     Rng rng;
 } Bench;
@@ -109,12 +111,16 @@ static CalibrateInput input_of(Bench *bench) {
     for (uint32_t i = 0; i < count; i++)
         all[i] = i < bench->counts[0] ? bench->observations[0][i]
                                       : bench->observations[1][i - bench->counts[0]];
-    return (CalibrateInput){.fabric = &bench->machine.fabric,
-                            .device = bench->device,
-                            .prior = &bench->prior,
-                            .observations = all,
+    CalibrateItem *items = arena_alloc(&bench->arena, count, sizeof *items);
+    bench->observed =
+        (ObservePredictor){{&bench->machine.fabric, {bench->device, &bench->prior}}, all};
+    check_ok(observe_items(&bench->observed, count, OBSERVE_MIN, items, &err), &err);
+    return (CalibrateInput){.items = items,
                             .fitted = bench->counts[0],
                             .count = count,
+                            .predict = observe_predict,
+                            .context = &bench->observed,
+                            .prior = &bench->prior,
                             .least_s = 1 * MS,
                             .seed = 1};
 }
