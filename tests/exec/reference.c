@@ -128,7 +128,7 @@ static double *attend(const Reference *self, uint32_t layer, uint32_t position,
     double *out = take((size_t)spec->heads * spec->value_dim, sizeof *out);
     double *weights = take(position + 1, sizeof *weights);
     for (uint32_t head = 0; head < spec->heads; head++) {
-        double largest = -INFINITY, sum = 0;
+        double largest = -HUGE_VAL, sum = 0;
         for (uint32_t p = 0; p <= position; p++) {
             const double *key = slot(self, self->keys, layer, p, head, spec->head_dim);
             weights[p] = 0;

@@ -239,7 +239,7 @@ static void test_launch_refuses_other_numbers_of_ranks(void **state) {
 
 static void test_launch_refuses_hosts_that_it_cannot_be(void **state) {
     (void)state;
-    LaunchOptions launch = {.hosts = "a:2,b:2", .time_out_ps = SECOND};
+    LaunchOptions launch = {.hosts = "a:2,127.0.0.1:2", .time_out_ps = SECOND};
     Outcome outcome = run(&launch, NO_FAULT, 0);
     check_part(&outcome, ": host \"a\" is no IPv4 address, and no interface is named");
     launch.interface = "no-such-interface";
