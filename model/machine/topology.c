@@ -106,6 +106,10 @@ static bool check_rule(const Topology *topology, uint32_t template_id, uint32_t 
         return err_set(err, "templates.%s.links[%u]: expected a bandwidth and cables above 0",
                        in->name, link);
     }
+    if (rule->bandwidth_Bps > TOPOLOGY_RATE_MAX_BPS) {
+        return err_set(err, "templates.%s.links[%u].bandwidth: expected at most 100 TB/s", in->name,
+                       link);
+    }
     if (rule->latency_ps < 0 || rule->latency_ps > TOPOLOGY_LATENCY_MAX_PS) {
         return err_set(err, "templates.%s.links[%u].latency: expected 0 to 1 s", in->name, link);
     }
