@@ -2,6 +2,7 @@
 #
 #   make             ./moesim and ./moesim-run
 #   make demo        installs what is missing, builds, ranks plans for an NVL72
+#   make demo-calibrate  builds, measures emulated clusters, fits, and prints what was predicted beside what was measured
 #   make test        installs what is missing, builds with sanitizers, runs every test (SHARED=DIR: more figures)
 #   make check       the quick habits: format, layers, sizes, headers, symbols, libraries, calls, manual, text
 #   make fuzz        libFuzzer on each target for FUZZ_SECONDS
@@ -131,9 +132,9 @@ $(BUILD)/moesim-run-mpi: $(BUILD)/exec/main.o $(BUILD)/exec/mpi/mpirun_real.o $(
 
 # sim/calibrate alone knows GSL
 $(BUILD)/moesim $(filter $(BUILD)/tests/sim/%,$(call binaries,$(TEST_PROGRAMS))): LIBS += -lgsl -lgslcblas
-# kernels of exec stand on a library that the model and the simulator do not know
+# kernels of exec stand on a library that the model and the simulator do not know, and detect on another
 $(BUILD)/moesim-run $(BUILD)/moesim-run-mpi $(filter $(BUILD)/tests/exec/% $(BUILD)/tests/bench/%,$(call binaries,$(TEST_PROGRAMS) $(BENCH))): \
-    LIBS += -lopenblas
+    LIBS += -lopenblas -lhwloc
 $(call binaries,$(TEST_PROGRAMS) $(BENCH)): %: %.o $(BUILD)/libtests.a $(ARCHIVES)
 	$(LINK) $^ -lcmocka $(LIBS) -o $@
 
@@ -156,7 +157,7 @@ $(BUILD)/data:
 RUN = MOESIM_SHARED=$(SHARED) RELEASE=$(OUT)/release tests/run
 variant = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) --silent VARIANT=$1
 
-.PHONY: all demo test check fuzz bench clang tsan coverage install clean $(PROGRAMS)
+.PHONY: all demo demo-calibrate test check fuzz bench clang tsan coverage install clean $(PROGRAMS)
 all: programs $(PROGRAMS)
 
 $(PROGRAMS): programs
@@ -166,6 +167,12 @@ demo:
 	@tests/tools/install_packages build
 	@$(MAKE) $(call variant,release) all
 	./moesim rank --topo nvl72.json
+
+# a machine without network namespaces, or the rights for them, gets one line
+demo-calibrate:
+	@tests/tools/install_packages build tools
+	@$(MAKE) $(call variant,release) all
+	@BUILD=$(OUT)/release tests/calibrate.sh || exit 1
 
 # a program that does not build is a failed test, not the end of the run
 test:

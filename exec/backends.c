@@ -48,7 +48,7 @@ static bool run_net(const BackEndRequest *request, BackEndAnswer *out, Err *err)
 static const BackEndKind back_ends[] = {
     {.name = "host", .run = run_host},
     {.name = "net", .run = run_net},
-    {.name = "mpi", .run = mpirun_job},
+    {.name = "mpi", .run = mpirun_job, .is_once = true},
 };
 
 const BackEndKind *backends_kind(uint32_t choice) {

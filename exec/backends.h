@@ -29,6 +29,7 @@ typedef struct BackEndKind {
     const char *name; // "host"
     // As interp_run: on failure the answer has what was measured until then. Closes what it opened.
     bool (*run)(const BackEndRequest *request, BackEndAnswer *out, Err *err);
+    bool is_once; // one run in a process
 } BackEndKind;
 
 #define BACKENDS_CHOICES "host|net|mpi" // of the table, in order, joined by '|'

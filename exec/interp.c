@@ -111,6 +111,30 @@ static bool run_instance(InterpWorker *worker, OpInstance *instance, Err *err) {
     return true;
 }
 
+static bool stop(InterpWorker *worker, const OpInstance *instance, Err *err) {
+    char text[JOB_TEXT_MAX];
+    // without a message it waited for a stream that has failed
+    if (!err_is_set(err)) return false;
+    err_prefix(err, "%s", job_text(instance, text));
+    fail(worker->run, worker->rank->rank, err);
+    return false;
+}
+
+// One repeat of a benchmark. No other rank is known to have failed before it waits for one.
+static bool drill(InterpWorker *worker, OpInstance *instance) {
+    const InterpOptions *options = worker->run->options;
+    const BackEnd *back_end = worker->run->back_end;
+    Err err = {0};
+    instance->cursor.op = SCHEDULE_NONE;
+    instance->number = instance->meeting = worker->repeat;
+    Time start_ps = back_end->now(back_end->self);
+    if (!options->drill(options->context, back_end, instance, worker->repeat, &err))
+        return stop(worker, instance, &err);
+    if (options->spans && instance->cursor.op != SCHEDULE_NONE)
+        keep_span(worker, instance, start_ps);
+    return true;
+}
+
 // The whole of the stream once.
 static bool walk(InterpWorker *worker) {
     InterpRun *run = worker->run;
@@ -123,16 +147,10 @@ static bool walk(InterpWorker *worker) {
                            .cursor =
                                schedule_index_start(&run->job->index, rank->role, worker->stream)};
     Err err = {0};
+    if (run->options->drill != NULL) return !worker->leads || drill(worker, &instance);
     while (instance.cursor.op != SCHEDULE_NONE) {
-        char text[JOB_TEXT_MAX];
         if (atomic_load_explicit(&run->failed, memory_order_relaxed)) return false;
-        if (!run_instance(worker, &instance, &err)) {
-            // without a message it waited for a stream that has failed
-            if (!err_is_set(&err)) return false;
-            err_prefix(&err, "%s", job_text(&instance, text));
-            fail(run, rank->rank, &err);
-            return false;
-        }
+        if (!run_instance(worker, &instance, &err)) return stop(worker, &instance, &err);
         schedule_index_next(&run->job->index, &instance.cursor);
     }
     return true;

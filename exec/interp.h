@@ -28,13 +28,20 @@ typedef struct InterpSpan {
 typedef void InterpFill(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes,
                         uint64_t count);
 
+// What a rank does in one repeat instead of walking its program: a benchmark. By one thread of each
+// rank. `instance` has the rank and its memory; the drill sets the operation that it is about, and
+// leaves it where this repeat is not for this rank.
+typedef bool InterpDrill(void *context, const BackEnd *back_end, OpInstance *instance,
+                         uint32_t repeat, Err *err);
+
 typedef struct InterpOptions {
     const uint32_t *ranks; // of this process; NULL: all
     uint32_t rank_count;
     InterpFill *fill;
-    void *context;
-    bool spans;       // keep them
-    uint32_t repeats; // runs of the whole schedule, each from a start of its own; 0 reads as 1
+    InterpDrill *drill; // NULL: the schedule is run
+    void *context;      // of both
+    bool spans;         // keep them
+    uint32_t repeats;   // runs of the whole schedule, each from a start of its own; 0 reads as 1
 } InterpOptions;
 
 // Freed by interp_free. A zeroed one is empty. Arrays by index into the ranks of this process.

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "exec/backends.h"
+#include "exec/bench.h"
+#include "exec/detect.h"
 #include "exec/run.h"
 
 static const CliOption run_options[] = {
@@ -42,6 +44,32 @@ static const CliOption run_options[] = {
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
     {0}};
 
+static const CliOption bench_options[] = {
+    {"cases", 0, CLI_TEXT, "LIST", "all",
+     "sets (p2p, collectives, alltoallv, pairs, all; gemm, copy) and files of cases, by commas"},
+    {"backend", 0, CLI_CHOICE, BACKENDS_CHOICES, "host", "what the ranks are, and how bytes move"},
+    {"ranks", 0, CLI_COUNT, "N", "4", "how many on this host, without --hosts"},
+    {"warm-up", 0, CLI_COUNT, "N", "3", "times that each case is done before its samples"},
+    {"samples", 0, CLI_COUNT, "N", "12", "of each case at most"},
+    {"interval", 0, CLI_TEXT, "PERCENT", "2",
+     "end with fewer when the 95 % interval of the median is narrower; 0: never"},
+    {"output", 'o', CLI_TEXT, "FILE", NULL,
+     "write every sample as a record, for \"moesim calibrate\""},
+    {"seed", 0, CLI_COUNT, "N", "1", "of the order of the cases, and of skewed matrices in sets"},
+    {"timeout", 0, CLI_TIME, "TIME", "30 s", "how long a rank waits for a silent one"},
+    {"hosts", 0, CLI_TEXT, "LIST", NULL,
+     "NAME:RANKS of each host, by commas; all ranks on this host without it"},
+    {"interface", 0, CLI_TEXT, "NAME", NULL,
+     "net: the network interface of every host; without it, names of hosts are addresses"},
+    {"agent", 0, CLI_TEXT, "COMMAND", NULL,
+     "net: starts a program on a host, given its name and the program's words, as ssh does"},
+    {"join", 0, CLI_FLAG, NULL, NULL, "net: what an agent is given, to be one host of a run"},
+    {"round", 0, CLI_TEXT, "ROUND", NULL, "net: what an agent is given, to know which samples"},
+    {0}};
+
+static const CliOption detect_options[] = {
+    {"output", 'o', CLI_TEXT, "FILE", NULL, "write it there instead of to stdout"}, {0}};
+
 static const CliCommand commands[] = {
     {.name = "run",
      .summary = "run a schedule on real bytes",
@@ -55,6 +83,27 @@ static const CliCommand commands[] = {
      .options = run_options,
      .min_operands = 1,
      .max_operands = 1},
+    {.name = "bench",
+     .summary = "measure messages, collectives and kernels",
+     .operands = "",
+     .details =
+         "Does each case again and again, all cases in another random order each time, and prints "
+         "its minimum, lower quartile and median, and how far the samples tell the median. All "
+         "ranks start a case at the same instant; it ends with the last of them. What other "
+         "processes took of the processors meanwhile, and how late ranks started, is printed "
+         "beside it. A file of cases has lines such as \"alltoall size=1MiB algorithm=direct\", "
+         "\"send_recv size=64KiB from=0 to=1\", \"alltoallv size=1MiB seed=3\" (skewed), "
+         "\"alltoallv size=1MiB pairs=0>2,1>3\" and \"gemm m=1 n=1024 k=1024 format=bf16\". With "
+         "the mpi back end all samples are taken in one run.",
+     .options = bench_options},
+    {.name = "detect",
+     .summary = "write the topology of this machine",
+     .operands = "",
+     .details =
+         "Writes what hwloc finds here as a topology file, for \"moesim topo\", \"moesim rank\" "
+         "and the others. On a machine without GPUs each core is the place of one rank, so "
+         "that what the host and net back ends run here can be predicted.",
+     .options = detect_options},
     {0}};
 
 const CliProgram program_moesim_run = {
@@ -82,5 +131,7 @@ bool program_start(int argc, char **argv, Text *out, Err *err) {
     }
     if (!cli_parse(&program_moesim_run, argc, argv, &args, err)) return false;
     if (cli_is_built_in(args.command)) return cli_answer(&program_moesim_run, &args, out, err);
+    if (strcmp(args.command->name, "bench") == 0) return bench_command(&args, out, err);
+    if (strcmp(args.command->name, "detect") == 0) return detect_command(&args, out, err);
     return run_command(&args, out, err);
 }

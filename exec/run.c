@@ -275,9 +275,27 @@ static bool check_timeline(const CliArgs *args, const Run *run, Err *err) {
                    run->job.runs, TIMELINE_FILE_SPANS_MAX);
 }
 
+// An option that only another back end or compute unit reads is a misunderstanding.
+static bool check_options(const CliArgs *args, const Run *run, Err *err) {
+    static const char *const of_net[] = {"hosts", "interface", "agent", "join"};
+    static const char *const of_model[] = {"model",   "plan",   "assume",
+                                           "routing", "logits", "write-load"};
+    bool is_net = strcmp(run->back_end->name, "net") == 0;
+    bool is_model = strcmp(run->unit_kind->name, "model") == 0;
+    for (size_t i = 0; !is_net && i < sizeof of_net / sizeof *of_net; i++)
+        if (cli_is_given(args, of_net[i]))
+            return err_set(err, "--%s: expected --backend net with it", of_net[i]);
+    for (size_t i = 0; !is_model && i < sizeof of_model / sizeof *of_model; i++)
+        if (cli_is_given(args, of_model[i]))
+            return err_set(err, "--%s: expected --compute model with it", of_model[i]);
+    return true;
+}
+
 static bool open_job(const CliArgs *args, Run *run, Err *err) {
     const char *file;
-    if (!backends_compute(cli_text(args, "compute"), &run->unit_kind, &file, err)) return false;
+    if (!backends_compute(cli_text(args, "compute"), &run->unit_kind, &file, err) ||
+        !check_options(args, run, err))
+        return false;
     if (!job_open(&run->schedule, &run->shape, &run->load, &run->job, err) ||
         !check_timeline(args, run, err))
         return err_prefix(err, "%s", args->operands[0]);

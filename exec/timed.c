@@ -1,8 +1,9 @@
 // The compute unit that only takes time.
 //
-// Invariant: an operation ends at an instant that is fixed when it starts, so that a late wake-up
-// is not added to by the next one of the same operation; it never ends early.
-// Source: absolute sleeps of clock_nanosleep, POSIX.1-2008.
+// Invariant: operations that follow each other on a stream and wait for nothing else end at
+// instants that are fixed when the first of them starts, so that late wake-ups do not add up as
+// work on a device would not; none ends before the operations up to it have had their time. Source:
+// absolute sleeps of clock_nanosleep, POSIX.1-2008.
 #include "exec/timed.h"
 
 #include <errno.h>
@@ -16,6 +17,14 @@ typedef struct Durations {
     uint32_t first, count; // into `durations_ns`
 } Durations;
 
+// When the operation that a stream of a rank ran last was to end.
+typedef struct Last {
+    bool is_set;
+    ScheduleCursor cursor;
+    uint64_t number;
+    uint64_t end_ns;
+} Last;
+
 typedef struct Timed {
     Arena arena;
     const Job *job;
@@ -23,6 +32,8 @@ typedef struct Timed {
     Durations *table;       // [op_count][member_count]
     uint32_t member_count;
     uint32_t *members; // [rank_count] member of each rank
+    OpId *follows; // [op_count] the one right before it on its stream, when it waits for no more
+    Last *last;    // [rank_count][SCHEDULE_STREAMS_MAX], each written by its own thread
 } Timed;
 
 static bool timed_prepare(void *self, const Job *job, TimelineFileWork *works, Err *err) {
@@ -33,17 +44,34 @@ static bool timed_prepare(void *self, const Job *job, TimelineFileWork *works, E
     return true;
 }
 
+static bool follows(const Timed *timed, const OpInstance *instance, const Last *last) {
+    const ScheduleCursor *now = &instance->cursor, *then = &last->cursor;
+    return last->is_set && timed->follows[now->op] == then->op &&
+           last->number == instance->number && then->pass == now->pass &&
+           then->segment == now->segment && then->iteration == now->iteration;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 static bool timed_run(void *self, const OpInstance *instance, Err *err) {
     const Timed *timed = self;
-    struct timespec end = {0};
     (void)err;
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    Last *last =
+        &timed->last[(size_t)instance->rank * SCHEDULE_STREAMS_MAX + instance->cursor.stream];
     const Durations *own = &timed->table[(size_t)instance->cursor.op * timed->member_count +
                                          timed->members[instance->rank]];
-    uint64_t ns = timed->durations_ns[own->first + instance->number % own->count];
-    ns += (uint64_t)end.tv_nsec;
-    end.tv_sec += (time_t)(ns / NS_PER_S);
-    end.tv_nsec = (long)(ns % NS_PER_S);
+    uint64_t begin_ns = follows(timed, instance, last) ? last->end_ns : now_ns();
+    *last = (Last){.is_set = true,
+                   .cursor = instance->cursor,
+                   .number = instance->number,
+                   .end_ns =
+                       begin_ns + timed->durations_ns[own->first + instance->number % own->count]};
+    struct timespec end = {.tv_sec = (time_t)(last->end_ns / NS_PER_S),
+                           .tv_nsec = (long)(last->end_ns % NS_PER_S)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) continue;
     return true;
 }
@@ -103,6 +131,25 @@ static void take_spans(Timed *timed, const TimelineFile *file) {
     }
 }
 
+static bool waits_for_others(const Schedule *schedule, const Op *op) {
+    for (uint32_t i = 0; i < op->wait_count; i++)
+        if (schedule->ops[schedule->waits[op->first_wait + i]].stream != op->stream) return true;
+    return false;
+}
+
+static void take_order(Timed *timed, const Schedule *schedule) {
+    OpId before[SCHEDULE_STREAMS_MAX];
+    BlockId block = SCHEDULE_NONE;
+    for (OpId id = 0; id < schedule->op_count; id++) {
+        const Op *op = &schedule->ops[id];
+        for (uint32_t s = 0; op->block != block && s < SCHEDULE_STREAMS_MAX; s++)
+            before[s] = SCHEDULE_NONE;
+        block = op->block;
+        timed->follows[id] = waits_for_others(schedule, op) ? SCHEDULE_NONE : before[op->stream];
+        before[op->stream] = id;
+    }
+}
+
 static bool check_all(const char *name, const Timed *timed, Err *err) {
     const Job *job = timed->job;
     const Schedule *schedule = job->schedule;
@@ -130,8 +177,12 @@ bool timed_open_file(const char *name, const TimelineFile *file, const Job *job,
     timed->table = arena_alloc(&timed->arena, (size_t)file->op_count * file->member_count,
                                sizeof *timed->table);
     timed->members = arena_alloc(&timed->arena, job->schedule->rank_count, sizeof *timed->members);
+    timed->follows = arena_alloc(&timed->arena, job->schedule->op_count, sizeof *timed->follows);
+    timed->last = arena_alloc(&timed->arena, job->schedule->rank_count,
+                              SCHEDULE_STREAMS_MAX * sizeof *timed->last);
     bool good = take_members(name, timed, file, err);
     take_spans(timed, file);
+    take_order(timed, job->schedule);
     *out =
         (ComputeUnit){.name = "timed", .self = timed, .prepare = timed_prepare, .run = timed_run};
     if (good && check_all(name, timed, err)) return true;

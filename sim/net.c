@@ -60,10 +60,8 @@ CalibParam net_step_param(const Fabric *fabric, const Route *route) {
     return param;
 }
 
-// What of a number of bytes on a link is left for a transfer, in whole ones.
-static uint64_t efficient(const Net *net, const FabricLink *link, uint64_t bytes) {
-    double efficiency = net->calib->values[net_bandwidth_param(link->link_class)].value;
-    int64_t left = num_round((double)bytes * efficiency);
+uint64_t net_efficient(const Calib *calib, CalibParam param, uint64_t bytes) {
+    int64_t left = num_round((double)bytes * calib->values[param].value);
     return left > 0 ? (uint64_t)left : 1;
 }
 
@@ -77,12 +75,14 @@ static bool refuse_overlap(const Net *net, const LinkOrbit *orbit, Err *err) {
 
 static bool add_resource(Net *net, LinkId id, uint64_t links, ResourceId *out, Err *err) {
     FabricLink link = fabric_link(net->fabric, id);
-    uint64_t capacity = efficient(net, &link, link.capacity_Bps);
+    CalibParam param = net_bandwidth_param(link.link_class);
+    uint64_t capacity = net_efficient(net->calib, param, link.capacity_Bps);
     if (capacity > FLOW_CAPACITY_MAX)
         return err_set(err, "a link of %" PRIu64 " B/s is faster than can be simulated, %" PRIu64,
                        capacity, FLOW_CAPACITY_MAX);
     *out = flow_add_resource(net->flows, capacity);
-    if (link.burst_B > 0) flow_set_burst(net->flows, *out, efficient(net, &link, link.burst_B));
+    if (link.burst_B > 0)
+        flow_set_burst(net->flows, *out, net_efficient(net->calib, param, link.burst_B));
     net->links = mem_grow(net->links, &net->link_capacity, *out + 1, sizeof *net->links);
     net->links[*out] = (NetLink){.link = link, .id = id, .links = links};
     return true;

@@ -79,6 +79,8 @@ bool net_loaded_path(Net *net, const FlowEdge *edges, uint32_t count, uint64_t s
 // route.
 CalibParam net_bandwidth_param(LinkClass link_class);
 CalibParam net_step_param(const Fabric *fabric, const Route *route);
+// What a constant leaves of the bytes, or bytes per second, of a link: whole ones, at least one.
+uint64_t net_efficient(const Calib *calib, CalibParam param, uint64_t bytes);
 
 // Counts what a finished transfer has carried: `bytes` of one transfer over its edges.
 void net_count(Net *net, const FlowEdge *edges, uint32_t count, uint64_t scale, uint64_t bytes);

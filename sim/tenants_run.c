@@ -29,11 +29,6 @@ static EvaluatePhase *phase_of(TenantWork *work, Phase phase) {
     return &work->evaluation.decode_phase;
 }
 
-static void set_passes(Schedule *schedule, uint32_t passes) {
-    for (RoleId r = 0; r < schedule->role_count; r++) schedule->roles[r].passes = passes;
-    schedule_finish(schedule);
-}
-
 static uint32_t place_of(const TenantsState *state, uint32_t tenant) {
     uint32_t place = 0;
     while (state->order[place] != tenant) place++;
@@ -100,7 +95,7 @@ static bool submit(TenantsState *state, Opening *opening, uint32_t tenant, Err *
         when = offset_of(state, run, tenant);
         if (!neighbour_passes(state, opening, tenant, &passes, err)) return false;
     }
-    if (!is_measured || run->steps > 0) set_passes(&phase->schedule, passes);
+    if (!is_measured || run->steps > 0) schedule_set_passes(&phase->schedule, passes);
     return sim_submit(opening->joint.sim, &phase->schedule, &shape, &work->load, &options, when,
                       &opening->joint.handles[tenant], err) ||
            err_prefix(err, "%s", state->input->tenants[tenant].name);

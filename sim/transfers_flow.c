@@ -55,9 +55,7 @@ static CalibParam rate_param(const FlowRun *run, LinkClass link_class) {
 // What of a number of bytes on a link is left for a transfer.
 static uint64_t efficient(const FlowRun *run, const FabricLink *link, uint64_t bytes) {
     if (run->options->calib == NULL) return bytes;
-    CalibParam param = rate_param(run, link->link_class);
-    int64_t real = num_round((double)bytes * run->options->calib->values[param].value);
-    return real > 0 ? (uint64_t)real : 1;
+    return net_efficient(run->options->calib, rate_param(run, link->link_class), bytes);
 }
 
 static bool resource_of(FlowRun *run, LinkId id, ResourceId *out, Err *err) {

@@ -39,6 +39,13 @@ void table_cellf(Table *table, const char *format, ...) {
     va_end(args);
 }
 
+void table_cell_exact(Table *table, double value) {
+    Text text = {0};
+    text_add_double(&text, value);
+    table_cell(table, text_string(&text));
+    text_free(&text);
+}
+
 void table_note(Table *table, const char *text) {
     assert(table->cell_count > 0 && table->cell_count % table->columns == 0);
     table->notes =

@@ -32,6 +32,8 @@ typedef struct Table {
 void table_column(Table *table, const char *header, TableAlign align);
 void table_cell(Table *table, const char *text);
 void table_cellf(Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A number for machines: reads back as the same double.
+void table_cell_exact(Table *table, double value);
 
 // A sentence under the row that was finished last, indented and wrapped; CSV leaves it out.
 void table_note(Table *table, const char *text);

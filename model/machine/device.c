@@ -330,7 +330,8 @@ bool device_read(const char *path, DeviceCatalogue *out, Err *err) {
 
 bool device_load(DeviceCatalogue *out, Err *err) {
     static const char *const files[] = {"topologies/devices/gpus.json",
-                                        "topologies/devices/parts.json"};
+                                        "topologies/devices/parts.json",
+                                        "topologies/devices/cpus.json"};
     DeviceCatalogue catalogue = {0};
     List list = {.catalogue = &catalogue};
     for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {

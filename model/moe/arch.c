@@ -439,3 +439,10 @@ uint64_t arch_window_B(const Arch *arch, NumFmt format) {
     }
     return total;
 }
+
+uint32_t arch_most_experts(const Arch *arch) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < arch->mlp_count; i++)
+        if (arch->mlps[i].experts > most) most = arch->mlps[i].experts;
+    return most;
+}

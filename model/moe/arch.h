@@ -112,4 +112,7 @@ void arch_free(Arch *arch);
 uint64_t arch_kv_B_per_token(const Arch *arch, NumFmt format);
 uint64_t arch_window_B(const Arch *arch, NumFmt format);
 
+// Routed experts of the layer with most of them; 0: no layer has any.
+uint32_t arch_most_experts(const Arch *arch);
+
 #endif

@@ -425,11 +425,8 @@ static uint32_t parts_of_stage(const Pool *pool, const Arch *arch) {
 }
 
 static uint32_t experts_held(const Pool *pool, const Arch *arch, uint32_t position) {
-    uint32_t experts = 0, first, held;
-    for (uint32_t i = 0; i < arch->mlp_count; i++) {
-        if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
-    }
-    pool_experts(pool, pool_slots(pool, experts), position, &first, &held);
+    uint32_t first, held;
+    pool_experts(pool, pool_slots(pool, arch_most_experts(arch)), position, &first, &held);
     return held;
 }
 
@@ -496,9 +493,7 @@ static void add_groups(Lower *lower) {
 // ---- The plan.
 
 LowerRouting lower_routing(const Pool *pool, const Arch *arch) {
-    bool routes = false;
-    for (uint32_t i = 0; i < arch->mlp_count; i++) routes |= arch->mlps[i].experts > 0;
-    if (!routes || pool->moe_comm == MOE_COMM_NONE) return LOWER_LOCAL;
+    if (arch_most_experts(arch) == 0 || pool->moe_comm == MOE_COMM_NONE) return LOWER_LOCAL;
     return pool->moe_comm == MOE_COMM_ALL_TO_ALL && pool->ep > 1 ? LOWER_ALL_TO_ALL : LOWER_GATHER;
 }
 

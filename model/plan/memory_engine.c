@@ -122,9 +122,7 @@ uint64_t memory_engine_index_B(const MemoryEngine *engine, const Arch *arch, uin
 // back. DeepEP, config.hpp.
 static uint64_t all_to_all_B(const MemoryEngine *engine, const Pool *pool, const Arch *arch) {
     if (pool->moe_comm != MOE_COMM_ALL_TO_ALL) return 0;
-    uint64_t experts = 0;
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
+    uint64_t experts = arch_most_experts(arch);
     uint64_t back_B = (uint64_t)arch->hidden * 2, there_B = back_B + 16;
     uint64_t messages = (experts + pool->redundant_experts) * engine->all_to_all_tokens;
     return wide_mul_saturate(2 * messages, there_B + back_B);

@@ -22,7 +22,8 @@ bool pool_place_order(const Fabric *fabric, const Pool *pool, uint32_t **out, Er
 // False too when it is refused.
 bool pool_place_differs(const Fabric *fabric, const Pool *pool);
 
-// GPUs of a block: a scale-up domain, else a node; and of a leaf, 0 without any.
+// GPUs of a block, which tensor parallelism may span: a scale-up domain, else a node; and of a
+// leaf, 0 without any.
 uint32_t pool_place_node(const Fabric *fabric);
 uint32_t pool_place_leaf(const Fabric *fabric);
 

@@ -50,6 +50,11 @@ void schedule_init(Schedule *schedule, const char *name, uint32_t rank_count) {
     schedule->name = arena_string(&schedule->arena, name);
 }
 
+void schedule_set_passes(Schedule *schedule, uint32_t passes) {
+    for (RoleId r = 0; r < schedule->role_count; r++) schedule->roles[r].passes = passes;
+    schedule_finish(schedule);
+}
+
 void schedule_free(Schedule *schedule) {
     arena_free(&schedule->arena);
     mem_free(schedule->roles);

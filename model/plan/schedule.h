@@ -103,6 +103,8 @@ void schedule_add_slice(Schedule *schedule, const Slice *slice); // to the opera
 // Appends to the program of the role; segments of one role are added together.
 void schedule_add_segment(Schedule *schedule, RoleId role, BlockId block, uint32_t repeat);
 void schedule_finish(Schedule *schedule); // computes the digest
+// The same schedule with so many passes of every role, and so another digest.
+void schedule_set_passes(Schedule *schedule, uint32_t passes);
 void schedule_free(Schedule *schedule);
 
 // Proves: indices in range, ranks covered once, collectives over all of a role's ranks, collectives

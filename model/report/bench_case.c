@@ -13,6 +13,8 @@
 
 #define BYTES_MAX (UINT64_C(1) << 62)
 #define SIDE_MAX  (UINT32_C(1) << 24) // of a gemm
+#define VALUE_MIN 1e-6                // us: a picosecond, the least that is simulated
+#define VALUE_MAX 9.2e12              // us: 106 days, the most
 
 const char *const bench_case_op_names[BENCH_OP_COUNT] = {
 #define X(name, text) text,
@@ -307,7 +309,8 @@ bool bench_case_read(const RecordFile *file, uint32_t row, Arena *arena, BenchCa
         return wrong(&cells, "op", is_comm ? "communication" : "a kernel", err);
     if (!(is_comm ? read_comm(&cells, arena, &bench, err) : read_kernel(&cells, &bench, err)))
         return false;
-    if (file->rows[row].value <= 0) return wrong(&cells, "value", "more than 0", err);
+    if (file->rows[row].value < VALUE_MIN || file->rows[row].value > VALUE_MAX)
+        return wrong(&cells, "value", "1 ps to 106 days", err);
     *out = bench;
     return true;
 }

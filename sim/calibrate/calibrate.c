@@ -3,7 +3,8 @@
 // A constant takes part when some case depends on it. After each fit the constant of which least is
 // known stays at its prior, and the rest is fitted again, until the 95 % interval of each is
 // narrower than the interval that its prior had, or lies beside it. Errors without a size, or
-// without a shape, are of a fit that has not seen the case's own.
+// without a shape, are of a fit that has not seen the case's own; many sizes are left out several
+// at a time.
 //
 // Invariant: a case that is held out, or too small, changes no value.
 #include "sim/calibrate/calibrate.h"
@@ -21,6 +22,8 @@
 #define TIME_SPREAD 100.0 // software times of machines differ that much
 #define PART_SPREAD 4.0
 #define TIME_START  1e-6 // s, for a time whose prior is 0
+#define FOLDS_MAX   24   // fits without some sizes, or some shapes
+#define CASES_MAX   1024 // that a fit of some minutes simulates
 
 // Positions of the items that are fitted; heap.
 typedef struct Cases {
@@ -196,7 +199,7 @@ static bool fit_identified(const CalibrateInput *input, CalibrateResult *result,
 
 // ---- Errors of what was not fitted
 
-// What two cases must have in common to be left out together.
+// What cases have in common that are left out together.
 typedef enum Left { LEFT_SIZE, LEFT_SHAPE } Left;
 
 static bool is_left_with(const CalibrateInput *input, Left left, uint32_t a, uint32_t b) {
@@ -222,20 +225,33 @@ static bool predict_left(const Task *task, const SolveResult *solved, Left left,
     return done;
 }
 
+// Deals the cases to folds, those of one size (or shape) to one; the number of folds.
+static uint32_t deal_folds(const CalibrateInput *input, const Cases *cases, Left left,
+                           uint32_t *folds) {
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < cases->count; i++) {
+        uint32_t k = 0;
+        while (k < i && !is_left_with(input, left, cases->of[k], cases->of[i])) k++;
+        folds[i] = k < i ? folds[k] : groups++ % FOLDS_MAX;
+    }
+    return groups < FOLDS_MAX ? groups : FOLDS_MAX;
+}
+
 // A fit to the rest, of the same constants, from the values of the whole. A rest that is too small
-// for that, or tells nothing, leaves the case without a prediction.
+// for that, or tells nothing, leaves the cases without a prediction.
 static bool leave_out(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
                       Left left, Err *err) {
     Cases rest = {.of = mem_alloc(cases->count, sizeof *rest.of)};
     Cases out_of = {.of = mem_alloc(cases->count, sizeof *out_of.of)};
+    uint32_t *folds = mem_alloc(cases->count, sizeof *folds);
+    uint32_t count = deal_folds(input, cases, left, folds);
     bool done = true;
-    for (uint32_t i = 0; done && i < cases->count; i++) {
+    for (uint32_t fold = 0; done && fold < count; fold++) {
         SolveResult solved;
-        if (*left_time(&result->cases[cases->of[i]], left) > 0) continue;
         rest.count = out_of.count = 0;
-        for (uint32_t k = 0; k < cases->count; k++) {
-            Cases *side = is_left_with(input, left, cases->of[i], cases->of[k]) ? &out_of : &rest;
-            side->of[side->count++] = cases->of[k];
+        for (uint32_t i = 0; i < cases->count; i++) {
+            Cases *side = folds[i] == fold ? &out_of : &rest;
+            side->of[side->count++] = cases->of[i];
         }
         if (rest.count <= result->identified_count) continue;
         Task task = {
@@ -245,6 +261,7 @@ static bool leave_out(const CalibrateInput *input, CalibrateResult *result, cons
     }
     mem_free(rest.of);
     mem_free(out_of.of);
+    mem_free(folds);
     return done;
 }
 
@@ -368,6 +385,8 @@ static bool fit_cases(const CalibrateInput *input, CalibrateResult *result, cons
 bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err) {
     CalibrateResult result = {0};
     if (input->fitted == 0) return err_set(err, "no case to fit");
+    if (input->count > CASES_MAX)
+        return err_set(err, "%u cases, expected at most %d in all", input->count, CASES_MAX);
     bool done = start_cases(input, &result, err);
     if (done) {
         Cases cases = list_cases(input, &result);

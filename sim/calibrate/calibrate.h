@@ -75,8 +75,8 @@ typedef struct CalibrateResult {
     Calib calib; // the prior with the fitted values; borrows from the prior, except for sources
 } CalibrateResult;
 
-// Refused: nothing to fit, a case that cannot be predicted (by name), and no constant that the data
-// tell.
+// Refused: nothing to fit, more than 1024 items, a case that cannot be predicted (by name), and no
+// constant that the data tell.
 bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err);
 void calibrate_free(CalibrateResult *result);
 

@@ -8,6 +8,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/num.h"
+#include "model/plan/schedule_one.h"
 #include "sim/sim.h"
 #include "sim/tier.h"
 #include "sim/transfers.h"
@@ -58,24 +59,14 @@ static bool run_transfers(const Predictor *predictor, const BenchCase *bench, Pr
 // ---- Collectives
 
 static void build(const BenchCase *bench, Collective kind, Schedule *schedule) {
-    uint32_t n = bench->ranks;
-    schedule_init(schedule, "bench", n);
-    RoleId role = schedule_add_role(schedule, "all ranks", (RankSet){0, n, n, 1}, 1);
-    GroupFamily family = {.name = "all", .size = n, .stride = 1, .count = 1};
-    GroupId group = schedule_add_group(schedule, &family);
-    BlockId block = schedule_add_block(schedule, role, "bench");
-    schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
-                                    .op_class = OP_CLASS_OTHER,
-                                    .name = collective_names[kind],
-                                    .comm = {.collective = kind,
-                                             .algorithm = bench->algorithm,
-                                             .inner = bench->inner,
-                                             .group = group,
-                                             .bytes = extent_fixed(bench->bytes),
-                                             .element = 1,
-                                             .format = bench->format}});
-    schedule_add_segment(schedule, role, block, 1);
-    schedule_finish(schedule);
+    GroupFamily family = {.name = "all", .size = bench->ranks, .stride = 1, .count = 1};
+    Comm comm = {.collective = kind,
+                 .algorithm = bench->algorithm,
+                 .inner = bench->inner,
+                 .bytes = extent_fixed(bench->bytes),
+                 .element = 1,
+                 .format = bench->format};
+    schedule_one_collective(&family, &comm, schedule);
 }
 
 static bool run_collective(const Predictor *predictor, const BenchCase *bench, Collective kind,

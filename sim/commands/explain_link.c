@@ -25,6 +25,8 @@ void explain_link_objective(const ExplainStep *step, Text *out) {
               units_format_time(b->waiting_ps, waiting));
     text_addf(out, "overlap ratio = overlapped / communication: %.3f\n",
               b->comm_ps > 0 ? (double)b->overlapped_ps / (double)b->comm_ps : 0);
+    text_add(out, "here a moment counts once, however many streams compute or move in it; the "
+                  "tables count each stream\n");
 }
 
 static const char *rate_text(double Bps, char *buffer) {

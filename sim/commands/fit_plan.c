@@ -6,6 +6,7 @@
 
 #include "model/base/units.h"
 #include "model/base/wide.h"
+#include "model/plan/launch.h"
 #include "model/plan/lower.h"
 #include "model/plan/shard.h"
 
@@ -15,41 +16,33 @@ static const Arch *base_of(const FitAsk *ask) {
     return ask->base != NULL ? ask->base : ask->arch;
 }
 
-static bool has_experts(const Arch *arch) {
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > 0) return true;
-    return false;
-}
-
 static MoeComm comm_of(const FitAsk *ask, uint32_t dp, uint32_t ep) {
-    if (dp == 1 || !has_experts(ask->arch)) return MOE_COMM_NONE;
+    if (dp == 1 || arch_most_experts(ask->arch) == 0) return MOE_COMM_NONE;
     return ep > 1 ? MOE_COMM_ALL_TO_ALL : MOE_COMM_GATHER;
 }
 
 Plan fit_plan_make(const FitAsk *ask, uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
     Plan plan = {.pool_count = 1};
-    NumFmt experts = ask->arch->expert_format;
-    plan.pools[0] =
-        (Pool){.kind = POOL_UNIFIED,
-               .tp = tp,
-               .pp = pp,
-               .dp = dp,
-               .ep = ep,
-               .moe_tp = (uint32_t)((uint64_t)tp * dp / ep),
-               .cp = 1,
-               .dcp = ask->dcp > 1 ? ask->dcp : 0,
-               .replicas = 1,
-               .placement = PLACEMENT_LINEAR,
-               .stage_cut = pp > 1 ? ask->engine->stage_cut : STAGE_CUT_EVEN,
-               .micro_batches = pp,
-               .moe_comm = comm_of(ask, dp, ep),
-               .all_reduce = ALGORITHM_DIRECT,
-               .all_to_all = ALGORITHM_DIRECT,
-               .all_gather = ALGORITHM_DIRECT,
-               .reduce_scatter = ALGORITHM_DIRECT,
-               .kv_format = ask->kv_format,
-               .activation_format = ask->arch->dtype,
-               .dispatch_format = experts == NUMFMT_FP8 ? NUMFMT_FP8 : ask->arch->dtype};
+    plan.pools[0] = (Pool){.kind = POOL_UNIFIED,
+                           .tp = tp,
+                           .pp = pp,
+                           .dp = dp,
+                           .ep = ep,
+                           .moe_tp = (uint32_t)((uint64_t)tp * dp / ep),
+                           .cp = 1,
+                           .dcp = ask->dcp > 1 ? ask->dcp : 0,
+                           .replicas = 1,
+                           .placement = PLACEMENT_LINEAR,
+                           .stage_cut = pp > 1 ? ask->engine->stage_cut : STAGE_CUT_EVEN,
+                           .micro_batches = pp,
+                           .moe_comm = comm_of(ask, dp, ep),
+                           .all_reduce = ALGORITHM_DIRECT,
+                           .all_to_all = ALGORITHM_DIRECT,
+                           .all_gather = ALGORITHM_DIRECT,
+                           .reduce_scatter = ALGORITHM_DIRECT,
+                           .kv_format = ask->kv_format,
+                           .activation_format = ask->arch->dtype,
+                           .dispatch_format = launch_dispatch_format(ask->arch, ask->arch->dtype)};
     return plan;
 }
 
@@ -204,7 +197,7 @@ static bool try_tp(const FitAsk *ask, FitPeaks *peaks, const FitMachine *machine
                    uint32_t tp, uint32_t pp, Kind *kind, Err *err) {
     Plan cut = fit_plan_make(ask, tp, pp, 1, 1), whole = fit_plan_make(ask, tp, pp, 1, tp);
     if (!try_plan(ask, peaks, machine, arena, cut, kind, err)) return false;
-    if (tp == 1 || !has_experts(ask->arch)) return true;
+    if (tp == 1 || arch_most_experts(ask->arch) == 0) return true;
     return try_plan(ask, peaks, machine, arena, whole, kind, err);
 }
 
@@ -240,7 +233,7 @@ bool fit_plan_simple(const FitAsk *ask, FitPeaks *peaks, const FitMachine *machi
         if (!try_tp(ask, peaks, machine, arena, tp, 1, &kinds[0], err)) return false;
     for (uint32_t pp = 2; pp <= groups; pp = next(pp, groups))
         if (!try_tp(ask, peaks, machine, arena, group, pp, &kinds[1], err)) return false;
-    uint32_t most = has_experts(ask->arch) ? group * groups : 1;
+    uint32_t most = arch_most_experts(ask->arch) > 0 ? group * groups : 1;
     for (uint32_t dp = 2; dp <= most; dp = next(dp, most)) {
         Plan plan = fit_plan_make(ask, 1, 1, dp, dp);
         if (!try_plan(ask, peaks, machine, arena, plan, &kinds[2], err)) return false;

@@ -85,11 +85,9 @@ const char *load_option_name(const Load *load) {
 void load_option_show_experts(const Arch *arch, const Pool *pool, const Evaluation *evaluation,
                               Text *out) {
     char number[OUTPUT_NUMBER_MAX];
-    uint32_t experts = 0, first, most;
+    uint32_t experts = arch_most_experts(arch), first, most;
     bool is_placed = pool->expert_placement == EXPERT_PLACEMENT_EPLB;
     if (!is_placed && evaluation->balance >= 1) return;
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > experts) experts = arch->mlps[i].experts;
     pool_experts(pool, pool_slots(pool, experts), 0, &first, &most);
     text_addf(out, "experts    %" PRIu32, experts);
     if (pool->redundant_experts > 0)

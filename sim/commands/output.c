@@ -4,6 +4,7 @@
 
 #include "model/base/table.h"
 #include "model/base/units.h"
+#include "model/machine/import_graph.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,4 +84,14 @@ void output_write_links(const LinkTotal links[LINK_CLASS_COUNT], JsonWriter *wri
         jsonw_close_object(writer);
     }
     jsonw_close_array(writer);
+}
+
+void output_topology_note(const Topology *topology, int width, Text *out) {
+    const char *note = topology->note, *label = topology->is_import ? "finding" : "note";
+    while (*note != '\0') {
+        const char *end = topology->is_import ? strstr(note, IMPORT_FINDING_BREAK) : NULL;
+        size_t length = end == NULL ? strlen(note) : (size_t)(end - note);
+        text_addf(out, "%-*s%.*s\n", width, label, (int)length, note);
+        note += length + (end == NULL ? 0 : strlen(IMPORT_FINDING_BREAK));
+    }
 }

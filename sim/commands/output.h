@@ -5,6 +5,7 @@
 #include "model/base/err.h"
 #include "model/base/jsonw.h"
 #include "model/base/text.h"
+#include "model/machine/topology.h"
 #include "model/report/timeline.h"
 
 #define OUTPUT_OK  0 // yes
@@ -28,5 +29,9 @@ char *output_number(double value, char *buffer);
 void output_links(const Timeline *timeline, Text *out);
 // The member "links" of the open object: the same, exactly.
 void output_write_links(const LinkTotal links[LINK_CLASS_COUNT], JsonWriter *writer);
+
+// The note of a topology, each line after `label`, padded to `width`: of a dump a line for each
+// finding.
+void output_topology_note(const Topology *topology, int width, Text *out);
 
 #endif

@@ -7,13 +7,6 @@
 #include "sim/commands/rank_pools.h"
 #include "sim/commands/saved.h"
 
-static void double_cell(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 static void add_machine(const WhatifMachines *machines, const PlanCapacityAnswer *answer,
                         uint32_t i, Table *table) {
     const CapacityPlan *plan = &answer->plans[i];
@@ -31,14 +24,14 @@ static void add_machine(const WhatifMachines *machines, const PlanCapacityAnswer
     uint64_t demand = answer->ask.tokens_per_day, count = capacity_machines(unit, demand);
     table_cell(table, plan_label(&plan->cell.plan, label));
     table_cellf(table, "%" PRIu64, plan->concurrency);
-    double_cell(table, units_seconds(plan->cell.evaluation.ttft_ps));
-    double_cell(table, units_seconds(plan->cell.evaluation.tpot_ps));
+    table_cell_exact(table, units_seconds(plan->cell.evaluation.ttft_ps));
+    table_cell_exact(table, units_seconds(plan->cell.evaluation.tpot_ps));
     table_cellf(table, "%" PRIu64, unit->tokens_per_day);
     table_cellf(table, "%" PRIu64, count);
     table_cellf(table, "%" PRIu64, count * (in->fabric.gpu_count / in->fabric.node_size));
     table_cellf(table, "%" PRIu64, count * in->fabric.gpu_count);
     if (unit->uusd_per_hour > 0)
-        double_cell(table, (double)capacity_uusd_per_hour(unit, demand) * 1e-6);
+        table_cell_exact(table, (double)capacity_uusd_per_hour(unit, demand) * 1e-6);
     else
         table_cell(table, "");
     table_cell(table, "");

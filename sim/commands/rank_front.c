@@ -169,13 +169,6 @@ void rank_front_plot(RankFront *front, Text *out) {
 
 // ---- Tables
 
-static void add_exact(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 void rank_front_table(const RankFront *front, Text *out) {
     static const char *const headers[] = {"requests",   "plan", "GPUs", "tok/s/GPU",
                                           "tok/s/user", "TTFT", "TPOT", "bottleneck"};
@@ -210,10 +203,10 @@ void rank_front_csv(const RankFront *front, Text *out) {
         table_cellf(&table, "%" PRIu64, point->requests);
         table_cell(&table, point->plan);
         table_cellf(&table, "%u", point->gpus);
-        add_exact(&table, point->tok_s_per_gpu);
-        add_exact(&table, point->tok_s_per_user);
-        add_exact(&table, units_seconds(point->ttft_ps));
-        add_exact(&table, units_seconds(point->tpot_ps));
+        table_cell_exact(&table, point->tok_s_per_gpu);
+        table_cell_exact(&table, point->tok_s_per_user);
+        table_cell_exact(&table, units_seconds(point->ttft_ps));
+        table_cell_exact(&table, units_seconds(point->tpot_ps));
         table_cell(&table, point->bottleneck);
     }
     table_print_csv(&table, out);

@@ -211,13 +211,6 @@ static bool check_simulate(const CliArgs *args, Err *err) {
     return true;
 }
 
-static bool is_same(const char *a, const char *b) {
-    size_t length = strlen(a), other = strlen(b);
-    while (length > 0 && a[length - 1] == '\n') length--;
-    while (other > 0 && b[other - 1] == '\n') other--;
-    return length == other && memcmp(a, b, length) == 0;
-}
-
 int rank_pools_simulate(const CliArgs *args, const PlanFile *file) {
     const char *path = args->operands[0];
     Err err = {0};
@@ -233,7 +226,7 @@ int rank_pools_simulate(const CliArgs *args, const PlanFile *file) {
         return output_bad(&err);
     }
     rank_pools_show_result(inputs.assume, &row, &result);
-    bool is_reproduced = is_same(text_string(&result), file->result);
+    bool is_reproduced = saved_is_same_result(text_string(&result), file->result);
     if (cli_choice(args, "format") == FORMAT_TABLE)
         rank_pools_show_row(&inputs, &row, is_reproduced, &out);
     else

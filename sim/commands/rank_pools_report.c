@@ -7,24 +7,9 @@
 #include "sim/commands/part_bars.h"
 #include "sim/commands/rank_pools.h"
 #include "sim/commands/rank_show.h"
+#include "sim/commands/report.h"
 
 #define LEADING 5 // pools whose parts are drawn: two bars each, and the best unified plan
-
-static void add_table(Text *out, const char *heading, Table *table) {
-    html_heading(out, heading);
-    html_table(out, table);
-    table_free(table);
-}
-
-static void add_text(Text *out, Text *text) {
-    html_lines(out, text_string(text));
-    text_free(text);
-}
-
-static void add_picture(Text *out, Text *svg, const char *caption) {
-    html_picture(out, text_string(svg), caption);
-    text_free(svg);
-}
 
 // ---- Pictures
 
@@ -83,18 +68,18 @@ static void add_pictures(const RankPoolsAnswer *answer, Text *out) {
     if (bars.memories == 0) return;
     html_heading(out, "pictures");
     draw_points(answer, &svg);
-    add_picture(out, &svg, "each point is a plan; point at it for its name and figures");
+    report_add_picture(out, &svg, "each point is a plan; point at it for its name and figures");
     part_bars_memory(bars.memory, bars.memories, "memory of the fullest GPU of each pool", &svg);
-    add_picture(out, &svg,
-                "terms of memory as in report.json; caches that are sent or received "
-                "count as cache");
+    report_add_picture(out, &svg,
+                       "terms of memory as in report.json; caches that are sent or received "
+                       "count as cache");
     part_bars_time(bars.decode, bars.decodes, "where the time of a decode step goes",
                    "time of a step without transfers beside it", &svg);
-    add_picture(out, &svg, "parts of a step: what governs each moment of the slowest rank");
+    report_add_picture(out, &svg, "parts of a step: what governs each moment of the slowest rank");
     if (bars.prefills > 0) {
         part_bars_time(bars.prefill, bars.prefills, "where the time of prefill goes",
                        "time of the prompts of a step", &svg);
-        add_picture(out, &svg, "the same of a prefill instance");
+        report_add_picture(out, &svg, "the same of a prefill instance");
     }
     arena_free(&bars.arena);
 }
@@ -105,16 +90,16 @@ static void add_plans(const RankPoolsAnswer *answer, Text *out) {
     Table table = {0};
     Text text = {0};
     rank_pools_show_table(answer, &table);
-    add_table(out, "plans", &table);
+    report_add_table(out, "plans", &table);
     if (answer->shown > 0) {
         rank_pools_show_best(answer, &text);
-        add_text(out, &text);
+        report_add_text(out, &text);
     }
     add_pictures(answer, out);
     table = (Table){0};
     if (answer->pools != NULL && answer->pools->ratio_count > 1) {
         rank_pools_show_ratios(answer, &table);
-        add_table(out, "other ratios of the first pools, by arithmetic", &table);
+        report_add_table(out, "other ratios of the first pools, by arithmetic", &table);
     }
 }
 
@@ -129,15 +114,15 @@ void rank_pools_report_html(const RankPoolsAnswer *answer, Text *out) {
     html_paragraph(out, text_string(&text));
     text_free(&text);
     rank_show_inputs(inputs, &text);
-    add_text(out, &text);
+    report_add_text(out, &text);
     if (answer->shown > 0 || answer->unified != NULL) add_plans(answer, out);
     if (answer->pools == NULL) {
         html_paragraph(out, answer->reason);
     } else {
         rank_show_ledger(&answer->pools->space, &ledger);
-        add_table(out, "instances and pools that are not in the table", &ledger);
+        report_add_table(out, "instances and pools that are not in the table", &ledger);
         rank_pools_show_counts(answer, &text);
-        add_text(out, &text);
+        report_add_text(out, &text);
     }
     html_close(out);
 }

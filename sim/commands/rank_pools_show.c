@@ -319,13 +319,6 @@ void rank_pools_show_row(const Inputs *inputs, const PoolsRow *row, bool is_repr
 
 // ---- CSV
 
-static void add_exact(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 static void add_csv_pools(Table *table, const PoolsRow *row, uint32_t number) {
     char text[PLAN_TEXT_MAX];
     const Plan *plan = &row->plan;
@@ -337,13 +330,13 @@ static void add_csv_pools(Table *table, const PoolsRow *row, uint32_t number) {
     table_cellf(table, "%u", pool_ranks(&plan->pools[0]));
     table_cellf(table, "%u", pool_ranks(&plan->pools[1]));
     table_cellf(table, "%u", row->idle);
-    add_exact(table, row->tok_s_per_gpu);
-    add_exact(table, row->tok_s_per_user);
-    add_exact(table, row->requests_s);
-    add_exact(table, units_seconds(row->ttft_ps));
-    add_exact(table, units_seconds(row->tpot_ps));
-    add_exact(table, units_seconds(row->move.transfer_ps));
-    add_exact(table, units_seconds(row->move.exposed_ps));
+    table_cell_exact(table, row->tok_s_per_gpu);
+    table_cell_exact(table, row->tok_s_per_user);
+    table_cell_exact(table, row->requests_s);
+    table_cell_exact(table, units_seconds(row->ttft_ps));
+    table_cell_exact(table, units_seconds(row->tpot_ps));
+    table_cell_exact(table, units_seconds(row->move.transfer_ps));
+    table_cell_exact(table, units_seconds(row->move.exposed_ps));
     table_cellf(table, "%" PRIu64, row->move.cache_B);
     table_cellf(table, "%" PRIu64, row->decode.sequences);
     table_cell(table, pools_limit_names[row->limit]);
@@ -363,11 +356,11 @@ static void add_csv_unified(Table *table, const RankPoolsAnswer *answer) {
     table_cellf(table, "%u", gpus);
     table_cell(table, "");
     table_cellf(table, "%u", fabric_live_gpu_count(&answer->inputs->fabric) - gpus);
-    add_exact(table, e->tok_s_per_gpu);
-    add_exact(table, e->tok_s_per_user);
-    add_exact(table, e->output_tok_s / (double)answer->inputs->scenario.osl);
-    add_exact(table, units_seconds(e->ttft_ps));
-    add_exact(table, units_seconds(e->tpot_ps));
+    table_cell_exact(table, e->tok_s_per_gpu);
+    table_cell_exact(table, e->tok_s_per_user);
+    table_cell_exact(table, e->output_tok_s / (double)answer->inputs->scenario.osl);
+    table_cell_exact(table, units_seconds(e->ttft_ps));
+    table_cell_exact(table, units_seconds(e->tpot_ps));
     for (uint32_t i = 0; i < 3; i++) table_cell(table, "");
     table_cellf(table, "%" PRIu64, row->sequences);
     table_cell(table, evaluate_part_name(e->bottleneck));

@@ -110,6 +110,8 @@ static void show_device_before(const Topology *topology, Text *out) {
         text_addf(out, " (--device, instead of %s)", topology->device_before);
 }
 
+#define INPUT_WIDTH 11 // of the names of inputs
+
 void rank_show_inputs(const Inputs *in, Text *out) {
     char memory[UNITS_TEXT_MAX], bandwidth[UNITS_TEXT_MAX];
     text_addf(out, "machine    %s (%s): %u x %s", in->topology.name, in->topology_name,
@@ -118,6 +120,7 @@ void rank_show_inputs(const Inputs *in, Text *out) {
     text_addf(out, "%s, %s and %s each\n", in->topology.default_device ? " (default)" : "",
               units_format_bytes(device_low(in->device->memory_B), memory),
               units_format_rate(device_low(in->device->memory_Bps), bandwidth));
+    if (in->topology.is_import) output_topology_note(&in->topology, INPUT_WIDTH, out);
     if (fabric_has_faults(&in->fabric)) {
         text_add(out, "faults     ");
         degrade_show_faults(&in->topology, out);
@@ -280,7 +283,10 @@ static void show_notes(const Ranking *ranking, uint32_t plans, Text *out) {
 }
 
 // How far the machine is from full, where it is half empty: more requests would change the order.
-static void show_load(const Inputs *in, const RankRow *best, Text *out) {
+static void show_load(const Inputs *in, const Ranking *ranking, Text *out) {
+    const RankRow *best = &ranking->rows[0];
+    uint32_t gpus =
+        ranking->paid == EVALUATE_PAID_PLAN ? plan_gpus(&best->plan) : in->fabric.gpu_count;
     const Pool *pool = &best->plan.pools[0];
     char each[OUTPUT_NUMBER_MAX];
     uint64_t requests = best->evaluation.requests, room;
@@ -289,12 +295,12 @@ static void show_load(const Inputs *in, const RankRow *best, Text *out) {
     text_addf(out,
               "%" PRIu64 " requests are %s per GPU; the memory of plan 1 would hold %" PRIu64
               ": a higher --concurrency loads the machine\n",
-              requests, output_number((double)requests / in->fabric.gpu_count, each), room);
+              requests, output_number((double)requests / gpus, each), room);
 }
 
 void rank_show_meaning(const Inputs *in, const Ranking *ranking, Text *out) {
     const Scenario *s = &in->scenario;
-    show_load(in, &ranking->rows[0], out);
+    show_load(in, ranking, out);
     text_addf(out,
               "closed loop of %" PRIu64 " equal requests: all are prefilled, then decode together "
               "at their mean context of %" PRIu64 " tokens\n",
@@ -367,13 +373,6 @@ void rank_show_text(const Inputs *inputs, const Ranking *ranking, uint32_t plans
 
 // ---- CSV
 
-static void add_csv_number(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     const Evaluation *e = &row->evaluation;
     char text[PLAN_TEXT_MAX];
@@ -381,16 +380,16 @@ static void add_csv_row(Table *table, const RankRow *row, uint32_t number) {
     table_cell(table, plan_label(&row->plan, text));
     table_cellf(table, "%u", plan_gpus(&row->plan));
     table_cell(table, plan_gpu_product(&row->plan, text));
-    add_csv_number(table, e->tok_s_per_gpu);
+    table_cell_exact(table, e->tok_s_per_gpu);
     if (e->usd_per_mtok > 0)
-        add_csv_number(table, e->usd_per_mtok);
+        table_cell_exact(table, e->usd_per_mtok);
     else
         table_cell(table, "");
-    add_csv_number(table, e->tok_s_per_user);
-    add_csv_number(table, units_seconds(e->ttft_ps));
-    add_csv_number(table, units_seconds(e->ttft_bound_ps));
-    add_csv_number(table, units_seconds(e->tpot_ps));
-    add_csv_number(table, units_seconds(e->tpot_bound_ps));
+    table_cell_exact(table, e->tok_s_per_user);
+    table_cell_exact(table, units_seconds(e->ttft_ps));
+    table_cell_exact(table, units_seconds(e->ttft_bound_ps));
+    table_cell_exact(table, units_seconds(e->tpot_ps));
+    table_cell_exact(table, units_seconds(e->tpot_bound_ps));
     table_cellf(table, "%" PRIu64, headroom_B(&row->memory));
     table_cell(table, evaluate_part_name(e->bottleneck));
     table_cell(table, calib_provenance_names[e->confidence]);

@@ -84,55 +84,56 @@ static const PartBar *leading_bars(const Ranking *ranking, uint32_t count, BarNa
 
 // ---- The page
 
-static void add_picture(Text *out, Text *svg, const char *caption) {
-    html_picture(out, text_string(svg), caption);
-    text_free(svg);
-}
-
 static void add_pictures(const Ranking *ranking, uint32_t plans, Text *out) {
     Text svg = {0};
     RankFront front = front_of(ranking);
     SvgXY chart = rank_front_chart(&front, RANK_FRONT_BY_TPOT);
     html_heading(out, "pictures");
     svg_xy(&chart, &svg);
-    add_picture(out, &svg, "each point is a plan; point at it for its name and figures");
+    report_add_picture(out, &svg, "each point is a plan; point at it for its name and figures");
     uint32_t leading = plans < LEADING ? plans : LEADING;
     Arena arena = {0};
     part_bars_memory(leading_bars(ranking, leading, BARS_PLAIN, &arena), leading,
                      "memory of the fullest GPU, leading plans", &svg);
-    add_picture(out, &svg,
-                "terms of memory as in report.json; a plan that exceeds what is usable "
-                "is not in the table");
+    report_add_picture(out, &svg,
+                       "terms of memory as in report.json; a plan that exceeds what is usable "
+                       "is not in the table");
     part_bars_time(leading_bars(ranking, leading, BARS_WITH_TPOT, &arena), leading,
                    "where the time of a decode step goes, leading plans", "time of a step (TPOT)",
                    &svg);
-    add_picture(out, &svg, "parts of TPOT: what governs each moment of the slowest rank's step");
+    report_add_picture(out, &svg,
+                       "parts of TPOT: what governs each moment of the slowest rank's step");
     arena_free(&arena);
     rank_front_free(&front);
-}
-
-static void add_table(Text *out, const char *heading, Table *table) {
-    html_heading(out, heading);
-    html_table(out, table);
-    table_free(table);
-}
-
-static void add_text(Text *out, Text *text) {
-    html_lines(out, text_string(text));
-    text_free(text);
 }
 
 static void add_plans(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {
     Table table = {0};
     Text meaning = {0};
     rank_show_table(ranking, NULL, plans, &table);
-    add_table(out, "plans", &table);
+    report_add_table(out, "plans", &table);
     rank_show_meaning(inputs, ranking, &meaning);
-    add_text(out, &meaning);
+    report_add_text(out, &meaning);
     add_pictures(ranking, plans, out);
     table = (Table){0};
     add_front_table(ranking, &table);
-    add_table(out, "Pareto front of tok/s/GPU against tok/s/user", &table);
+    report_add_table(out, "Pareto front of tok/s/GPU against tok/s/user", &table);
+}
+
+void report_add_table(Text *out, const char *heading, Table *table) {
+    html_heading(out, heading);
+    html_table(out, table);
+    table_free(table);
+}
+
+void report_add_text(Text *out, Text *text) {
+    html_lines(out, text_string(text));
+    text_free(text);
+}
+
+void report_add_picture(Text *out, Text *svg, const char *caption) {
+    html_picture(out, text_string(svg), caption);
+    text_free(svg);
 }
 
 void report_html(const Inputs *inputs, const Ranking *ranking, uint32_t plans, Text *out) {
@@ -145,11 +146,11 @@ void report_html(const Inputs *inputs, const Ranking *ranking, uint32_t plans, T
     html_paragraph(out, text_string(&text));
     text_free(&text);
     rank_show_inputs(inputs, &text);
-    add_text(out, &text);
+    report_add_text(out, &text);
     if (plans > 0) add_plans(inputs, ranking, plans, out);
     rank_show_ledger(&ranking->space, &ledger);
-    add_table(out, "plans that are not in the table", &ledger);
+    report_add_table(out, "plans that are not in the table", &ledger);
     rank_show_counts(ranking, plans, &text);
-    add_text(out, &text);
+    report_add_text(out, &text);
     html_close(out);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "model/base/jsonw.h"
+#include "model/base/table.h"
 #include "model/base/text.h"
 #include "sim/commands/inputs.h"
 #include "sim/search/rank.h"
@@ -18,6 +19,11 @@ uint32_t report_front(const Ranking *ranking, uint32_t *out);
 void report_show_front(const Ranking *ranking, Text *out);
 void report_draw_front(const Ranking *ranking, Text *out);
 void report_write_front(JsonWriter *writer, const Ranking *ranking);
+
+// Parts of a page, each of which frees what it shows.
+void report_add_table(Text *out, const char *heading, Table *table);
+void report_add_text(Text *out, Text *text);
+void report_add_picture(Text *out, Text *svg, const char *caption);
 
 // The page: inputs, table of the first `plans` rows, TPOT and tok/s/GPU of all plans with the
 // front, memory and step time of the leading plans by part, what is not in the table and why.

@@ -18,6 +18,8 @@ bool samples_read(const CliArgs *args, const Arch *arch, Samples *out, Err *err)
     if (count > TAILS_SAMPLES_MAX)
         return err_set(err, "--samples: expected at most %d, found %" PRIu64, TAILS_SAMPLES_MAX,
                        count);
+    if (count == 0 && cli_is_given(args, "seed"))
+        return err_set(err, "--seed: expected --samples with it, whose tokens it names");
     samples.count = (uint32_t)count;
     if (count > 0 && !load_option_law(args, arch, &samples.routing, err))
         return err_prefix(err, "--samples");

@@ -52,6 +52,13 @@ void saved_write_result(const char *assume, uint64_t sequences, const Evaluation
     jsonw_close_object(&writer);
 }
 
+bool saved_is_same_result(const char *result, const char *other) {
+    size_t length = strlen(result), other_length = strlen(other);
+    while (length > 0 && result[length - 1] == '\n') length--;
+    while (other_length > 0 && other[other_length - 1] == '\n') other_length--;
+    return length == other_length && memcmp(result, other, length) == 0;
+}
+
 bool saved_read_result(const char *result, Arena *arena, const char **out_assume,
                        uint64_t *out_sequences, Err *err) {
     Json json = {0};

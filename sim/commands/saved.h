@@ -29,6 +29,10 @@ void saved_write_figures(JsonWriter *writer, const Evaluation *evaluation);
 void saved_write_result(const char *assume, uint64_t sequences, const Evaluation *evaluation,
                         Text *out);
 
+// Whether two such texts are the same prediction. Whether one ends with a newline is the writer's
+// habit, not part of it.
+bool saved_is_same_result(const char *result, const char *other);
+
 // What `result` says was assumed, and the sequences per attention-DP rank and micro-batch.
 bool saved_read_result(const char *result, Arena *arena, const char **out_assume,
                        uint64_t *out_sequences, Err *err);

@@ -136,7 +136,11 @@ static bool scale_scenario(Scaling *scaling, Err *err) {
 }
 
 static bool scale_machine(Scaling *scaling, Err *err) {
+    static const char *const of_machine[] = {"device", "degrade"};
     const char *name = cli_text(scaling->args, "topo");
+    for (size_t i = 0; name == NULL && i < sizeof of_machine / sizeof *of_machine; i++)
+        if (cli_is_given(scaling->args, of_machine[i]))
+            return err_set(err, "--%s: expected --topo with it", of_machine[i]);
     Inputs *inputs = &scaling->inputs;
     uint32_t ranks = pool_ranks(&scaling->after.plan.pools[0]);
     if (name != NULL && !inputs_replace_machine(scaling->args, name, inputs, err)) return false;

@@ -46,14 +46,6 @@ static const EvaluatePhase *chosen_phase(const CliArgs *args, const Evaluation *
 
 // ---- Simulation
 
-// Whether a document ends with a newline is the writer's habit, not part of the prediction.
-static bool is_same(const char *a, const char *b) {
-    size_t length = strlen(a), other = strlen(b);
-    while (length > 0 && a[length - 1] == '\n') length--;
-    while (other > 0 && b[other - 1] == '\n') other--;
-    return length == other && memcmp(a, b, length) == 0;
-}
-
 static bool compare(Replay *replay, Err *err) {
     EvaluateInput input = inputs_for_ranking(&replay->inputs);
     Evaluation evaluation;
@@ -62,7 +54,7 @@ static bool compare(Replay *replay, Err *err) {
     input.keep_phases = true;
     if (!evaluate_plan(&input, &replay->file.plan, sequences, &evaluation, err)) return false;
     saved_write_result(replay->inputs.assume, sequences, &evaluation, &result);
-    replay->reproduced = is_same(text_string(&result), replay->file.result);
+    replay->reproduced = saved_is_same_result(text_string(&result), replay->file.result);
     text_free(&result);
     evaluate_free(&evaluation);
     return true;

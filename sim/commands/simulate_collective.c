@@ -12,6 +12,7 @@
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
 #include "model/base/wide.h"
+#include "model/plan/schedule_one.h"
 #include "sim/collective_bound.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/flow_eps.h"
@@ -188,24 +189,14 @@ static bool choose(Test *test, Err *err) {
 }
 
 static void build(const Test *test, Schedule *schedule) {
-    uint32_t n = test->ranks;
-    schedule_init(schedule, collective_names[test->collective], n);
-    RoleId role = schedule_add_role(schedule, "all ranks", (RankSet){0, n, n, 1}, 1);
     GroupFamily family = family_of(test);
-    GroupId group = schedule_add_group(schedule, &family);
-    BlockId block = schedule_add_block(schedule, role, "test");
-    schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
-                                    .op_class = OP_CLASS_OTHER,
-                                    .name = collective_names[test->collective],
-                                    .comm = {.collective = test->collective,
-                                             .algorithm = test->algorithm,
-                                             .inner = shape_of(test).inner,
-                                             .group = group,
-                                             .bytes = extent_fixed(test->total_B),
-                                             .element = 1,
-                                             .format = NUMFMT_BF16}});
-    schedule_add_segment(schedule, role, block, 1);
-    schedule_finish(schedule);
+    Comm comm = {.collective = test->collective,
+                 .algorithm = test->algorithm,
+                 .inner = shape_of(test).inner,
+                 .bytes = extent_fixed(test->total_B),
+                 .element = 1,
+                 .format = NUMFMT_BF16};
+    schedule_one_collective(&family, &comm, schedule);
 }
 
 static bool run_schedule(const Fabric *fabric, const Test *test, NetworkResult *out,

@@ -14,7 +14,6 @@
 #include "model/machine/device.h"
 #include "model/machine/fabric.h"
 #include "model/machine/fabric_summary.h"
-#include "model/machine/import_graph.h"
 #include "model/machine/topology.h"
 #include "sim/commands/degrade.h"
 #include "sim/commands/figures.h"
@@ -53,17 +52,6 @@ static void describe_shape(const Fabric *fabric, Text *out) {
                                           : ", pairs alike that differ in the same digits");
 }
 
-// Of a dump, each finding on a line of its own.
-static void show_note(const Topology *topology, Text *out) {
-    const char *note = topology->note, *label = topology->is_import ? "finding" : "note";
-    while (*note != '\0') {
-        const char *end = topology->is_import ? strstr(note, IMPORT_FINDING_BREAK) : NULL;
-        size_t length = end == NULL ? strlen(note) : (size_t)(end - note);
-        text_addf(out, "%-10s%.*s\n", label, (int)length, note);
-        note += length + (end == NULL ? 0 : strlen(IMPORT_FINDING_BREAK));
-    }
-}
-
 static void show_head(const Machine *machine, Text *out) {
     const Fabric *fabric = &machine->fabric;
     char digest[17], time[UNITS_TEXT_MAX];
@@ -71,7 +59,7 @@ static void show_head(const Machine *machine, Text *out) {
               hash_format(machine->topology.digest, digest));
     if (machine->topology.source[0] != '\0')
         text_addf(out, "source    %s\n", machine->topology.source);
-    show_note(&machine->topology, out);
+    output_topology_note(&machine->topology, 10, out);
     text_addf(out,
               "gpus      %" PRIu32 ", scale-up domain of %" PRIu32 ", node of %" PRIu32
               "\nshape     ",

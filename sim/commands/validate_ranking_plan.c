@@ -11,11 +11,11 @@
 #include "model/machine/topology.h"
 #include "model/plan/load.h"
 #include "model/plan/plan_legal.h"
+#include "model/plan/pool_place.h"
 #include "sim/commands/validate_ranking_names.h"
 #include "sim/search/evaluate.h"
 #include "sim/search/space.h"
 #include "sim/search/space_fit.h"
-#include "sim/search/space_place.h"
 
 #define PS 1e-12 // seconds in a picosecond
 
@@ -244,7 +244,7 @@ static void simulate(const Job *job) {
     out->isl = (double)ask->isl;
     out->osl = (double)ask->osl;
     out->gpus = (double)ask->gpus;
-    out->tp_in_node = tp <= space_place_domain(job->plans->input.fabric) ? tp : 0;
+    out->tp_in_node = tp <= pool_place_node(job->plans->input.fabric) ? tp : 0;
 }
 
 // ---- All of them

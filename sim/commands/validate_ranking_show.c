@@ -146,13 +146,6 @@ void validate_ranking_show_table(const ValidateRanking *ranking, Text *out) {
 
 // ---- CSV
 
-static void add_double(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 static void add_csv_scores(Table *table, const ValidateRankingGroup *group) {
     const RankScore *scores[] = {&group->predicted, &group->random, &group->widest};
     for (size_t i = 0; i < sizeof scores / sizeof scores[0]; i++) {
@@ -160,9 +153,9 @@ static void add_csv_scores(Table *table, const ValidateRankingGroup *group) {
             for (uint32_t k = 0; k < 3; k++) table_cell(table, "");
             continue;
         }
-        add_double(table, scores[i]->tau);
-        add_double(table, scores[i]->regret);
-        add_double(table, scores[i]->top);
+        table_cell_exact(table, scores[i]->tau);
+        table_cell_exact(table, scores[i]->regret);
+        table_cell_exact(table, scores[i]->top);
     }
 }
 

@@ -157,29 +157,22 @@ void validate_show_table(const ValidateReport *report, Text *out) {
 
 // ---- CSV
 
-static void add_double(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 static void add_csv_row(Table *table, const ValidateRow *row) {
     const ValidatePrediction *prediction = &row->prediction;
     table_cell(table, row->id);
     table_cell(table, row->series);
     table_cell(table, row->model);
     if (row->is_predicted) {
-        add_double(table, prediction->predicted);
-        add_double(table, prediction->measured);
+        table_cell_exact(table, prediction->predicted);
+        table_cell_exact(table, prediction->measured);
         table_cell(table, row->unit);
-        add_double(table, row->error);
+        table_cell_exact(table, row->error);
         table_cell(table, prediction->basis_name);
         table_cell(table, row->exceeds ? "exceeds" : "predicted");
         table_cell(table, prediction->remark);
     } else {
         table_cell(table, "");
-        add_double(table, row->value);
+        table_cell_exact(table, row->value);
         table_cell(table, row->unit);
         table_cell(table, "");
         table_cell(table, "");

@@ -72,6 +72,28 @@ static Objective objective_of(const CliArgs *args, uint32_t machine_count) {
     return machine_count > 1 ? OBJECTIVE_COST : OBJECTIVE_THROUGHPUT;
 }
 
+// What an axis varies is not given beside it; of one machine the price may be.
+static bool check_axes(const CliArgs *args, const SweepAxes *axes, Err *err) {
+    for (uint32_t i = 0; i < axes->count; i++) {
+        const SweepAxis *axis = &axes->axes[i];
+        switch (axis->kind) {
+        case SWEEP_GPUS:
+        case SWEEP_LINK:
+        case SWEEP_FAIL:
+        case SWEEP_KIND_COUNT: continue;
+        case SWEEP_ISL:
+        case SWEEP_OSL:
+        case SWEEP_CONCURRENCY:
+        case SWEEP_KV_FORMAT:
+        case SWEEP_MEMORY_FRACTION:
+        case SWEEP_PRICE: break;
+        }
+        if (*axis->subject == '\0' && cli_is_given(args, axis->name))
+            return err_set(err, "--%s: --vary gives its values", axis->name);
+    }
+    return true;
+}
+
 static bool read_spec(const CliArgs *args, const WhatifMachines *machines, Arena *arena,
                       SweepSpec *out, Err *err) {
     *out = (SweepSpec){.machines = machines->machines,
@@ -86,6 +108,7 @@ static bool read_spec(const CliArgs *args, const WhatifMachines *machines, Arena
         strcmp(cli_text(args, "hold"), HOLD_FIRST) != 0)
         return err_set(err, "--pools: the plan of --hold says it");
     return sweep_axes_parse(cli_text(args, "vary"), arena, &out->axes, err) &&
+           check_axes(args, &out->axes, err) &&
            sweep_axes_bind(&out->axes, machines->machines, machines->count, err) &&
            read_refine(args, out, err) && read_hold(args, out, err);
 }

@@ -67,6 +67,9 @@ static bool load(const CliArgs *args, WhatifMachines *to, Err *err) {
     to->inputs = mem_alloc(count, sizeof *to->inputs);
     to->machines = arena_alloc(&to->arena, count, sizeof *to->machines);
     for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t before = 0; before < i; before++)
+            if (strcmp(names[before], names[i]) == 0)
+                return err_set(err, "--topo: %s is listed twice", names[i]);
         if (!inputs_load_on(args, names[i], &to->inputs[i], err)) return false;
         to->machines[to->count++] = borrow(args, names[i], &to->inputs[i]);
     }

@@ -44,20 +44,13 @@ static const SweepValue *value_at(const Sweep *sweep, uint32_t axis, uint32_t ce
 
 // ---- CSV
 
-static void double_cell(Table *table, double value) {
-    Text text = {0};
-    text_add_double(&text, value);
-    table_cell(table, text_string(&text));
-    text_free(&text);
-}
-
 static void add_value(Table *table, const SweepAxis *axis, const SweepValue *value) {
     bool is_name;
     double number = number_of(axis, value, &is_name);
     if (is_name)
         table_cell(table, value->text);
     else
-        double_cell(table, number);
+        table_cell_exact(table, number);
 }
 
 static void add_figures(Table *table, const SweepCell *cell) {
@@ -66,13 +59,13 @@ static void add_figures(Table *table, const SweepCell *cell) {
         for (uint32_t i = 0; i < 7; i++) table_cell(table, "");
         return;
     }
-    double_cell(table, e->tok_s_per_gpu);
-    double_cell(table, e->tok_s_per_user);
-    double_cell(table, e->output_tok_s);
-    double_cell(table, units_seconds(e->ttft_ps));
-    double_cell(table, units_seconds(e->tpot_ps));
+    table_cell_exact(table, e->tok_s_per_gpu);
+    table_cell_exact(table, e->tok_s_per_user);
+    table_cell_exact(table, e->output_tok_s);
+    table_cell_exact(table, units_seconds(e->ttft_ps));
+    table_cell_exact(table, units_seconds(e->tpot_ps));
     if (e->usd_per_mtok > 0)
-        double_cell(table, e->usd_per_mtok);
+        table_cell_exact(table, e->usd_per_mtok);
     else
         table_cell(table, "");
     table_cell(table, cell->bottleneck);

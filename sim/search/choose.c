@@ -17,6 +17,7 @@
 #include "model/base/wide.h"
 #include "model/plan/lower.h"
 #include "model/plan/pool_place.h"
+#include "model/plan/schedule_one.h"
 #include "sim/fold_memory.h"
 #include "sim/keymap.h"
 #include "sim/net.h"
@@ -97,40 +98,19 @@ uint32_t choose_inner_of(const Fabric *fabric, const ChooseCase *given) {
     return choose_inner(fabric, &given->family, given->first_gpu);
 }
 
-// The ranks of a family, of whole periods.
-static RankSet ranks_of(const GroupFamily *family) {
-    uint32_t per_period = family->period > 0 ? family->per_period : family->count;
-    uint32_t count = per_period * family->size;
-    return (RankSet){.first = family->first,
-                     .count = count,
-                     .period = family->period > 0 ? family->period : count,
-                     .repeat = per_period > 0 ? family->count / per_period : 0};
-}
-
 static void build(const ChooseCase *given, const ChooseTime *way, Schedule *schedule) {
-    RankSet ranks = ranks_of(&given->family);
-    uint32_t last = schedule_rank_at(&ranks, schedule_set_size(&ranks) - 1);
-    schedule_init(schedule, "one collective", last + 1);
-    RoleId role = schedule_add_role(schedule, "ranks", ranks, 1);
-    GroupId group = schedule_add_group(schedule, &given->family);
-    BlockId block = schedule_add_block(schedule, role, "once");
     bool is_split = given->split != SPLIT_EVEN;
-    schedule_add_op(schedule, &(Op){.kind = OP_COLLECTIVE,
-                                    .op_class = OP_CLASS_OTHER,
-                                    .name = collective_names[given->kind],
-                                    .comm = {.collective = given->kind,
-                                             .algorithm = way->algorithm,
-                                             .inner = way->inner,
-                                             .rail_ppm = way->rail_ppm,
-                                             .group = group,
-                                             .bytes = extent_fixed(given->bytes),
-                                             .split = given->split,
-                                             .experts = is_split ? 1 : 0,
-                                             .experts_total = is_split ? given->family.size : 0,
-                                             .element = 1,
-                                             .format = NUMFMT_BF16}});
-    schedule_add_segment(schedule, role, block, 1);
-    schedule_finish(schedule);
+    Comm comm = {.collective = given->kind,
+                 .algorithm = way->algorithm,
+                 .inner = way->inner,
+                 .rail_ppm = way->rail_ppm,
+                 .bytes = extent_fixed(given->bytes),
+                 .split = given->split,
+                 .experts = is_split ? 1 : 0,
+                 .experts_total = is_split ? given->family.size : 0,
+                 .element = 1,
+                 .format = NUMFMT_BF16};
+    schedule_one_collective(&given->family, &comm, schedule);
 }
 
 // The best efficiency among the links that something went over.

@@ -248,11 +248,6 @@ static bool keeps_memory(PoolsSearch *search, const PoolsRow *row) {
     return true;
 }
 
-static uint64_t round_up(double value) {
-    uint64_t whole = (uint64_t)value;
-    return whole + ((double)whole < value);
-}
-
 // The batch that leaves room for the transfers.
 static uint64_t lower_batch(const PoolsRow *row, uint64_t batch) {
     const PoolsSide *decode = &row->decode;
@@ -296,7 +291,7 @@ static bool refine(PoolsSearch *search, PoolsPair pair, PoolsRow *out, Err *err)
                         .most_s = row.move.requests_s};
     pools_solve(search, &terms, &pair);
     uint64_t room = (decode->memory.most_sequences - 1) / decode->pool.micro_batches;
-    uint64_t batch = round_up(pair.batch);
+    uint64_t batch = pools_round_up(pair.batch);
     if (batch > room) batch = room;
     if (batch == 0) batch = 1;
     return run_batches(search, &row.plan, batch, room, out, err);
@@ -333,7 +328,7 @@ static bool keeps_engine(PoolsSearch *search, const PoolsPair *pair) {
                              .arch = search->input.arch,
                              .scenario = search->input.scenario,
                              .plan = &plan,
-                             .sequences = round_up(pair->batch)};
+                             .sequences = pools_round_up(pair->batch)};
     const char *reason = space_engine_refuses(search->spec->engines, &given, &space->arena, &text);
     if (reason != NULL) space_reject(space, LEDGER_ENGINE, reason, 0, &plan, text.text);
     return reason == NULL;

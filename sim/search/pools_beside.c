@@ -117,11 +117,6 @@ static Ends find_ends(const Plan *plan, uint64_t moved_B, uint32_t *out_first_gp
 
 // ---- Runs
 
-static void set_passes(Schedule *schedule, uint32_t passes) {
-    for (RoleId r = 0; r < schedule->role_count; r++) schedule->roles[r].passes = passes;
-    schedule_finish(schedule);
-}
-
 static bool submit(Sim *sim, const Beside *beside, SimForm form, uint32_t *steps, uint32_t *rounds,
                    Err *err) {
     SimOptions options = {.form = form, .first_gpu = beside->decode.first_gpu};
@@ -186,7 +181,7 @@ static bool measure(Beside *beside, const Ends *ends, PoolsBeside *out, Err *err
     if (passes > PASSES_MAX)
         return err_set(err, "%llu caches in a few steps are too many to simulate",
                        (unsigned long long)passes);
-    set_passes(&beside->rounds, (uint32_t)passes);
+    schedule_set_passes(&beside->rounds, (uint32_t)passes);
     if (!run(beside, &steps, &rounds, err)) return false;
     out->slower_ps = step_of(beside, &steps) - alone_ps;
     if (out->slower_ps < 0) out->slower_ps = 0;
@@ -209,7 +204,7 @@ static bool simulate(Beside *beside, const Ends *ends, const Plan *alone, uint64
     if (done) {
         beside->steps = &evaluation.decode_phase.schedule;
         beside->shape = evaluation.decode_phase.shape;
-        set_passes(beside->steps, (WARM_STEPS + STEPS) * alone->pools[0].micro_batches);
+        schedule_set_passes(beside->steps, (WARM_STEPS + STEPS) * alone->pools[0].micro_batches);
         done = measure(beside, ends, out, err);
     }
     schedule_free(&beside->rounds);

@@ -67,6 +67,12 @@ typedef struct PoolsTerms {
     double most_s;    // requests/s that links carry; 0: not known
 } PoolsTerms;
 
+// Sequences, of which there are whole ones.
+static inline uint64_t pools_round_up(double value) {
+    uint64_t whole = (uint64_t)value;
+    return whole + ((double)whole < value);
+}
+
 // ---- pools_shape.c: the instances of a phase that are worth pairing.
 bool pools_shape_find(PoolsSearch *search, Phase phase, PoolsShapes *out, Err *err);
 Plan pools_shape_plan(const PoolsShape *shape); // of one pool

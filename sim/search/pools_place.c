@@ -5,14 +5,14 @@
 // instances of a pool see the same neighbours; pools share no GPU.
 #include "sim/search/pools_internal.h"
 
-#include "sim/search/space_place.h"
+#include "model/plan/pool_place.h"
 
 // The blocks that GPUs come in: nodes, domains, and the digits of the machine's shape.
 static uint32_t blocks_of(const Fabric *fabric, uint32_t out[FABRIC_DIGITS_MAX + 2]) {
     const FabricShape *shape = &fabric->shape;
     uint32_t count = 0, block = 1;
     if (fabric->node_size > 1) out[count++] = fabric->node_size;
-    out[count++] = space_place_domain(fabric);
+    out[count++] = pool_place_node(fabric);
     for (uint32_t digit = shape->digit_count; shape->uniform && digit > 1; digit--) {
         block *= shape->size[digit - 1];
         out[count++] = block;

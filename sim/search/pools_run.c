@@ -52,15 +52,10 @@ static void use_memory(const EvaluateInput *input, const Device *device, const P
                pools_run_buffers_B(input, &row->plan, pool, sequences), out);
 }
 
-static uint64_t round_up(double value) {
-    uint64_t whole = (uint64_t)value;
-    return whole + ((double)whole < value);
-}
-
 // Sequences of an attention-DP rank that are on their way while `requests_s` pass all ranks.
 static uint64_t staging_of(double requests_s, const Pool *pool, Time hold_ps) {
     double ranks = (double)pool->replicas * pool->dp;
-    uint64_t slots = round_up(requests_s / ranks * (double)hold_ps * PS);
+    uint64_t slots = pools_round_up(requests_s / ranks * (double)hold_ps * PS);
     return slots > 1 ? slots : 1;
 }
 

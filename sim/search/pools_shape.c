@@ -8,12 +8,15 @@
 #include "sim/search/pools_internal.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/num.h"
 #include "model/base/wide.h"
+#include "model/plan/launch.h"
 #include "model/plan/plan_legal.h"
+#include "model/plan/pool_place.h"
 #include "model/plan/shard.h"
 #include "model/plan/stage_cut.h"
 #include "sim/search/bound.h"
@@ -111,16 +114,6 @@ static bool fits(Finder *finder, PoolsShape *shape) {
 
 // ---- Enumeration
 
-static NumFmt dispatch_format(const Arch *arch) {
-    return arch->expert_format == NUMFMT_FP8 ? NUMFMT_FP8 : arch->dtype;
-}
-
-static bool has_experts(const Arch *arch) {
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > 0) return true;
-    return false;
-}
-
 static Pool make_pool(const Finder *finder, uint32_t tp, uint32_t pp, uint32_t dp) {
     const EvaluateInput *input = &finder->search->input;
     const Arch *arch = input->arch;
@@ -134,14 +127,15 @@ static Pool make_pool(const Finder *finder, uint32_t tp, uint32_t pp, uint32_t d
                   .replicas = 1,
                   .placement = PLACEMENT_LINEAR,
                   .micro_batches = pp,
-                  .moe_comm = dp == 1 || !has_experts(arch) ? MOE_COMM_NONE : MOE_COMM_GATHER,
+                  .moe_comm =
+                      dp == 1 || arch_most_experts(arch) == 0 ? MOE_COMM_NONE : MOE_COMM_GATHER,
                   .all_reduce = ALGORITHM_AUTO,
                   .all_to_all = ALGORITHM_AUTO,
                   .all_gather = ALGORITHM_AUTO,
                   .reduce_scatter = ALGORITHM_AUTO,
                   .kv_format = input->scenario->kv_format,
                   .activation_format = arch->dtype,
-                  .dispatch_format = dispatch_format(arch)};
+                  .dispatch_format = launch_dispatch_format(arch, arch->dtype)};
 }
 
 static bool has_place(Finder *finder, const Plan *plan) {
@@ -239,7 +233,7 @@ static void consider_experts(Finder *finder, const Pool *cut) {
     SpaceExperts ways[SPACE_EXPERTS_MAX];
     Pool pool = *cut;
     consider(finder, &pool);
-    if (!has_experts(search->input.arch) || pool_stage_ranks(cut) == 1) return;
+    if (arch_most_experts(search->input.arch) == 0 || pool_stage_ranks(cut) == 1) return;
     pool.ep = pool_stage_ranks(cut);
     pool.moe_tp = 1;
     uint32_t count = space_experts_list(&search->spec->experts, search->input.arch, pool.ep, ways);
@@ -269,7 +263,7 @@ static void consider_groups(Finder *finder, uint32_t tp, uint32_t pp, uint32_t w
 // 1, 3 or 5 times a power of two, parts of a scale-up domain and whole ones, on whole nodes or
 // inside one.
 static bool is_size(const Fabric *fabric, uint32_t gpus) {
-    uint32_t domain = space_place_domain(fabric), node = fabric->node_size, odd = gpus;
+    uint32_t domain = pool_place_node(fabric), node = fabric->node_size, odd = gpus;
     if (node > 0 && node % gpus != 0 && gpus % node != 0) return false;
     while (odd % 2 == 0) odd /= 2;
     return odd <= 5 || domain % gpus == 0 || gpus % domain == 0;
@@ -455,6 +449,17 @@ static void reject_unsimulated(Finder *finder, const PoolsShape *shape, const Er
                  reason->text);
 }
 
+static void reject_over(Finder *finder, const PoolsShape *shape) {
+    Plan plan = pools_shape_plan(shape);
+    char time[UNITS_TEXT_MAX], limit[UNITS_TEXT_MAX], text[ERR_TEXT_MAX];
+    Time most = finder->scenario.ttft_limit_ps;
+    snprintf(text, sizeof text, "prefill alone takes %s, over the limit of TTFT of %s",
+             units_format_time(shape->prefill_ps, time), units_format_time(most, limit));
+    space_reject(&finder->search->ranking->space, LEDGER_MISSES_LIMIT,
+                 "prefill instances over the limit of TTFT",
+                 (double)shape->prefill_ps / (double)most - 1, &plan, text);
+}
+
 // Marks in `is_kept` the best of shapes [first, end), all of one size.
 static void keep_best(Finder *finder, uint32_t first, uint32_t end, Target target, bool *is_kept) {
     Entry *entries = mem_alloc(end - first, sizeof *entries);
@@ -464,6 +469,7 @@ static void keep_best(Finder *finder, uint32_t first, uint32_t end, Target targe
     qsort(entries, count, sizeof *entries, compare_entries);
     for (uint32_t i = 0; i < count && simulated < SIMULATED_MAX; i++) {
         PoolsShape *shape = &finder->all.items[entries[i].index];
+        bool is_known = shape->requests_s > 0;
         double value;
         Err reason = {0};
         if (entries[i].bound <= most) break;
@@ -472,7 +478,11 @@ static void keep_best(Finder *finder, uint32_t first, uint32_t end, Target targe
             continue;
         }
         simulated++;
-        if (value <= most || is_over(finder, shape)) continue;
+        if (is_over(finder, shape)) {
+            if (!is_known) reject_over(finder, shape);
+            continue;
+        }
+        if (value <= most) continue;
         most = value;
         best = entries[i].index;
     }

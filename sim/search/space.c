@@ -10,6 +10,7 @@
 
 #include "model/base/wide.h"
 #include "model/machine/fabric_fault.h"
+#include "model/plan/launch.h"
 #include "model/plan/plan_legal.h"
 #include "model/plan/stage_cut.h"
 #include "sim/search/space_context.h"
@@ -281,18 +282,6 @@ static bool divides_heads(const Arch *arch, uint32_t tp) {
     return false;
 }
 
-static bool has_experts(const Arch *arch) {
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > 0) return true;
-    return false;
-}
-
-// Tokens travel to experts in FP8 where the experts compute in it (DeepEP's dispatch format), else
-// as they are.
-static NumFmt dispatch_format(const Arch *arch) {
-    return arch->expert_format == NUMFMT_FP8 ? NUMFMT_FP8 : arch->dtype;
-}
-
 // All algorithms are direct: every group that reduces or gathers lies inside a scale-up domain,
 // where all pairs are one switch apart.
 static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t dp) {
@@ -308,14 +297,15 @@ static Plan make_plan(const Search *search, uint32_t tp, uint32_t pp, uint32_t d
                .replicas = search->gpus / (tp * pp * dp),
                .placement = PLACEMENT_LINEAR,
                .micro_batches = pp,
-               .moe_comm = dp == 1 || !has_experts(search->arch) ? MOE_COMM_NONE : MOE_COMM_GATHER,
+               .moe_comm = dp == 1 || arch_most_experts(search->arch) == 0 ? MOE_COMM_NONE
+                                                                           : MOE_COMM_GATHER,
                .all_reduce = ALGORITHM_AUTO,
                .all_to_all = ALGORITHM_AUTO,
                .all_gather = ALGORITHM_AUTO,
                .reduce_scatter = ALGORITHM_AUTO,
                .kv_format = search->kv_format,
                .activation_format = search->arch->dtype,
-               .dispatch_format = dispatch_format(search->arch)};
+               .dispatch_format = launch_dispatch_format(search->arch, search->arch->dtype)};
     plan.pools[0].first_gpu = fabric_fault_start(search->fabric, pool_ranks(&plan.pools[0]));
     return plan;
 }
@@ -326,7 +316,7 @@ static void share_prompts(const Search *search, Plan *plan, uint32_t cp) {
     pool->cp = cp;
     pool->moe_tp = pool_stage_ranks(pool);
     pool->replicas = search->gpus / pool_replica_ranks(pool);
-    pool->moe_comm = has_experts(search->arch) ? MOE_COMM_GATHER : MOE_COMM_NONE;
+    pool->moe_comm = arch_most_experts(search->arch) > 0 ? MOE_COMM_GATHER : MOE_COMM_NONE;
     pool->first_gpu = fabric_fault_start(search->fabric, pool_ranks(pool));
 }
 
@@ -383,7 +373,7 @@ static void cut_stages(const Search *search, Pool *pool) {
 
 static void consider_experts(Search *search, Plan *plan) {
     Pool *pool = &plan->pools[0];
-    uint32_t ranks = pool_stage_ranks(pool), most = has_experts(search->arch) ? ranks : 1;
+    uint32_t ranks = pool_stage_ranks(pool), most = arch_most_experts(search->arch) > 0 ? ranks : 1;
     for (uint32_t ep = 1; ep <= most; ep++) {
         if (ranks % ep != 0) continue;
         pool->ep = ep;
@@ -401,7 +391,8 @@ static void consider_experts(Search *search, Plan *plan) {
 // As many plans as consider_experts would look at.
 static void skip_experts(Search *search, const Plan *plan, PlaceFault fault, const Err *text) {
     const Pool *pool = &plan->pools[0];
-    uint32_t positions = has_experts(search->arch) ? search->divisors[pool_stage_ranks(pool)] : 1;
+    uint32_t positions =
+        arch_most_experts(search->arch) > 0 ? search->divisors[pool_stage_ranks(pool)] : 1;
     uint32_t count = pool->moe_comm == MOE_COMM_GATHER ? 2 * positions - 1 : positions;
     LedgerRow row = {fault.kind, fault.reason, count, fault.miss, *plan, text->text};
     search->space->considered += count;

@@ -10,14 +10,6 @@
 
 #define REPLICAS_PART 8 // of the experts
 
-// Of the layer with most experts.
-static uint32_t count_experts(const Arch *arch) {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > most) most = arch->mlps[i].experts;
-    return most;
-}
-
 // The first number of replicas from `least` on with which all positions have as many slots.
 static uint32_t fill_up(uint32_t experts, uint32_t ep, uint32_t least) {
     uint32_t rest = (experts + least) % ep;
@@ -26,7 +18,7 @@ static uint32_t fill_up(uint32_t experts, uint32_t ep, uint32_t least) {
 
 uint32_t space_experts_list(const SpaceExperts *experts, const Arch *arch, uint32_t ep,
                             SpaceExperts out[SPACE_EXPERTS_MAX]) {
-    uint32_t count = 1, all = count_experts(arch);
+    uint32_t count = 1, all = arch_most_experts(arch);
     out[0] = (SpaceExperts){.placement = EXPERT_PLACEMENT_LINEAR};
     if (ep == 1 || all < ep) return count;
     if (!experts->any) {

@@ -23,14 +23,9 @@
 
 static const PlaceFault placed = {.reason = NULL};
 
-uint32_t space_place_domain(const Fabric *fabric) {
-    if (fabric->domain_size > 1) return fabric->domain_size;
-    return fabric->node_size > 0 ? fabric->node_size : 1;
-}
-
 // Whether every run of `ranks` ranks from a multiple of `ranks` lies in one domain.
 static bool is_inside(const Fabric *fabric, uint32_t ranks) {
-    uint32_t domain = space_place_domain(fabric);
+    uint32_t domain = pool_place_node(fabric);
     return ranks <= domain && (domain >= fabric_live_gpu_count(fabric) || domain % ranks == 0);
 }
 
@@ -49,7 +44,7 @@ static PlaceFault check_idle(uint32_t gpus, const Pool *pool, Err *text) {
 }
 
 static PlaceFault check_depth(const Fabric *fabric, const Pool *pool, Err *text) {
-    uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
+    uint32_t ranks = pool_stage_ranks(pool), domain = pool_place_node(fabric);
     if (space_place_is_power_of_two(pool->pp) || (ranks % domain == 0 && pool->replicas == 1))
         return placed;
     if (ranks % domain != 0)
@@ -71,7 +66,7 @@ static bool divides_experts(const Arch *arch, uint32_t ranks) {
 
 static PlaceFault check_width(const Fabric *fabric, const Arch *arch, uint32_t gpus,
                               const Pool *pool, Err *text) {
-    uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
+    uint32_t ranks = pool_stage_ranks(pool), domain = pool_place_node(fabric);
     uint32_t widest = gpus / (pool->tp * pool->pp) / pool->replicas;
     if (pool->dp == widest || ranks % domain == 0 || domain % ranks == 0) return placed;
     if (space_place_is_power_of_two(pool->dp) || divides_experts(arch, ranks)) return placed;
@@ -95,7 +90,7 @@ PlaceFault space_place_untried(const Fabric *fabric, const Arch *arch, uint32_t 
 // ---- What has a place.
 
 static PlaceFault check_tp(const Fabric *fabric, const Pool *pool, Err *text) {
-    uint32_t domain = space_place_domain(fabric);
+    uint32_t domain = pool_place_node(fabric);
     if (is_inside(fabric, pool->tp)) return placed;
     err_set(text,
             "tp %" PRIu32 " does not lie inside scale-up domains of %" PRIu32
@@ -116,7 +111,7 @@ static PlaceFault check_engine(const Pool *pool, Err *text) {
 }
 
 static PlaceFault check_gather(const Fabric *fabric, const Pool *pool, Err *text) {
-    uint32_t ranks = pool_stage_ranks(pool), domain = space_place_domain(fabric);
+    uint32_t ranks = pool_stage_ranks(pool), domain = pool_place_node(fabric);
     if (pool->moe_comm != MOE_COMM_GATHER || is_inside(fabric, ranks)) return placed;
     err_set(text,
             "gathers the tokens of %" PRIu32 " ranks on each of them, across scale-up domains of "
@@ -168,18 +163,11 @@ static Straddle find_straddle(const Fabric *fabric, uint32_t tp, uint32_t stage,
     return (Straddle){0};
 }
 
-static uint32_t most_experts(const Arch *arch) {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < arch->mlp_count; i++)
-        if (arch->mlps[i].experts > most) most = arch->mlps[i].experts;
-    return most == 0 ? UINT32_MAX : most;
-}
-
 // The width of stages, of the same tp and pp and at least as wide, that do not straddle and use as
 // many GPUs; 0 when there are none.
 static uint32_t even_stage(const Fabric *fabric, const Arch *arch, uint32_t gpus,
                            const Pool *pool) {
-    uint32_t most = most_experts(arch);
+    uint32_t experts = arch_most_experts(arch), most = experts == 0 ? UINT32_MAX : experts;
     for (uint32_t stage = pool_stage_ranks(pool); stage <= gpus / pool->pp && stage <= most;
          stage += pool_stage_ranks(pool) / pool->dp) {
         uint32_t replica = stage * pool->pp;
@@ -217,7 +205,7 @@ static PlaceFault check_blocks(const Fabric *fabric, const Arch *arch, uint32_t 
 // full of ranks with one expert more, which come first, nor free of them; 0 when there is none.
 static uint32_t mixed_block(const Fabric *fabric, uint32_t stage_ranks, uint32_t fuller) {
     const FabricShape *shape = &fabric->shape;
-    uint32_t domain = space_place_domain(fabric), block = 1;
+    uint32_t domain = pool_place_node(fabric), block = 1;
     if (fuller % domain != 0) return domain;
     for (uint32_t digit = shape->digit_count; shape->uniform && digit > 1; digit--) {
         block *= shape->size[digit - 1];

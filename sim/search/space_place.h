@@ -45,8 +45,4 @@ PlaceFault space_place_dear(const Fabric *fabric, const Arch *arch, uint32_t gpu
 // fit on the machine, or there are more pairs of ranks than a search can afford to simulate.
 PlaceFault space_place_other(const Fabric *fabric, const Pool *pool, Err *text);
 
-// GPUs that tensor parallelism may span: a scale-up domain, or a node where there are no scale-up
-// links.
-uint32_t space_place_domain(const Fabric *fabric);
-
 #endif

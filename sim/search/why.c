@@ -88,6 +88,16 @@ static bool simulate(const WhyPlan *plan, const EvaluatePhase *phase, Timeline *
     return done;
 }
 
+// What a pipeline does last is done by its last stage: an earlier one has long nothing left to do.
+static Time last_end(const Timeline *timeline, uint32_t member) {
+    Time end = 0;
+    for (uint64_t i = 0; i < timeline->span_count; i++) {
+        const Span *span = &timeline->spans[i];
+        if (span->member == member && span->end_ps > end) end = span->end_ps;
+    }
+    return end;
+}
+
 bool why_step(const WhyPlan *plan, const EvaluatePhase *phase, uint32_t lag, Time engine_ps,
               WhyStep *out, Err *err) {
     Timeline timeline = {0};
@@ -96,7 +106,9 @@ bool why_step(const WhyPlan *plan, const EvaluatePhase *phase, uint32_t lag, Tim
     Time end = timeline.round_ps[last], begin = last >= lag ? timeline.round_ps[last - lag] : 0;
     *out = (WhyStep){.time_ps = end - begin + engine_ps, .member = why_busiest(phase)};
     why_follow(&phase->schedule, &timeline, begin, end, &out->path);
-    why_balance(&phase->schedule, &timeline, out->member, begin, end, &out->balance);
+    Time own_end = last_end(&timeline, out->member);
+    why_balance(&phase->schedule, &timeline, out->member, own_end - (end - begin), own_end,
+                &out->balance);
     out->path.term_ps[WHY_ENGINE] += engine_ps;
     timeline_free(&timeline);
     return true;

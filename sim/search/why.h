@@ -58,8 +58,8 @@ bool why_load(const WhyPlan *plan, Load *out, Err *err);
 typedef struct WhyStep {
     Time time_ps; // the terms of the path add up to it
     WhyPath path;
-    WhyBalance balance;
-    uint32_t member; // of the balance: the one that works longest
+    WhyBalance balance; // as long a window, which ends with the last operation of the member
+    uint32_t member;    // of the balance: the one that works longest
 } WhyStep;
 
 // Spans that are followed at most: a step that has more is refused.

@@ -103,6 +103,20 @@ static void test_table_without_rows_has_a_header(void **state) {
     table_free(&table);
 }
 
+// 0.1 + 0.2 is the double after 0.3: 17 digits tell them apart.
+static void test_table_cell_exact_reads_back_the_same(void **state) {
+    (void)state;
+    Table table = {0};
+    Text text = {0};
+    table_column(&table, "a", TABLE_RIGHT);
+    table_cell_exact(&table, 0.25);
+    table_cell_exact(&table, 0.1 + 0.2);
+    table_print_csv(&table, &text);
+    assert_string_equal(text_string(&text), "a\n0.25\n0.30000000000000004\n");
+    text_free(&text);
+    table_free(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_print_aligns_by_code_points),
@@ -110,6 +124,7 @@ int main(void) {
         cmocka_unit_test(test_table_csv_quotes_where_needed),
         cmocka_unit_test(test_table_notes_stand_under_their_rows),
         cmocka_unit_test(test_table_without_rows_has_a_header),
+        cmocka_unit_test(test_table_cell_exact_reads_back_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

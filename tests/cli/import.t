@@ -27,6 +27,16 @@ $ moesim topo "$ROOT/tests/machine/import/topo.txt" | head -26
 > bandwidth is per direction; ib and eth of a GPU are its share of all NICs
 >
 
+# rank says so too: a plan is no better than what is known of its machine
+$ moesim rank --topo "$ROOT/tests/machine/import/topo.txt" --model qwen3-30b-a3b --isl 64 --osl 16 -c 4 | sed -n '2,8p'
+> finding    asymmetric: row GPU2 says NV11 of GPU3, which says NV12, the worse is taken
+> finding    degraded: GPU2 has 11 NVLinks where others have 12
+> finding    degraded: GPU3 has 11 NVLinks where others have 12
+> finding    GPUs 1 have no NIC nearer than NODE: their traffic crosses CPUs or the NVLinks of a neighbour
+> finding    shared: the nearest NICs of GPUs 3 are those of another GPU
+> finding    the matrix gives no rate of a NIC and no network behind it
+> finding    generation and width of PCIe are assumed from the device
+
 # Its JSON is a topology file to edit, which reads back to the same machine.
 $ moesim topo "$ROOT/tests/machine/import/rccl.xml" --format json >edited.json; moesim topo edited.json | grep -v "^note \|^machine "
 > source    NCCL or RCCL topology XML

@@ -170,6 +170,10 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b --pools separate --s
 ! moesim: --samples: not done for separate pools, expected --pools unified
 ? 2
 
+$ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b --pools separate --max-ttft 1ps
+! moesim: separate pools: no prefill instance is feasible; nearest miss: prefill alone takes 39.1 ms, over the limit of TTFT of 1 ps
+? 2
+
 # --- the page of a saved folder: tables and pictures as of unified plans, whole and without anything fetched
 $ ! command -v xmllint >/dev/null || xmllint --noout pools/report.html; grep -c '<svg' pools/report.html; grep -cE '<script|<img|<link|href=|src=|https:' pools/report.html; grep -o '<h2>[^<]*' pools/report.html
 > 4

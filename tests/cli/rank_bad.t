@@ -21,6 +21,10 @@ $ moesim rank --topo nvl72.json --topo nvl72.json
 ! moesim: --topo: given twice
 ? 2
 
+$ moesim rank --topo switch:2,450GB/s --model qwen3-30b-a3b.json --isl 64 --osl 16 -c 4 --seed 3
+! moesim: --seed: expected --samples with it, whose tokens it names
+? 2
+
 $ moesim rank --topo nvl72.json nvl72.json
 ! moesim: rank: unexpected operand "nvl72.json", expected none
 ? 2

@@ -1,5 +1,10 @@
 # Ranges of rank: the best plan of each load, of each size, of both, with separate pools, and the front over all of them.
 
+# --- with one size requests are counted on the GPUs that a plan uses, as its tokens are
+$ moesim rank --topo switch:8,450GB/s --model qwen3-30b-a3b --isl 1k --osl 128 -c 64 --gpus 2 --top 1 | grep -oE '^64 requests are [0-9.]+ per GPU|over the GPUs that a plan uses'
+> 64 requests are 32.0 per GPU
+> over the GPUs that a plan uses
+
 # --- sizes: plans of at most 2, 4 and 8 GPUs, each as --gpus N alone ranks it
 $ moesim rank --topo switch:8,450GB/s --model qwen3-30b-a3b --isl 1k --osl 128 -c 64 --gpus 2:8 | sed -n '/^best/,/^at most/p'
 > best plans by throughput, of at most so many GPUs; figures are of those that a plan uses

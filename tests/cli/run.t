@@ -67,6 +67,8 @@ $ moesim-run help
 >
 > commands:
 >   run         run a schedule on real bytes
+>   bench       measure messages, collectives and kernels
+>   detect      write the topology of this machine
 >   help        list the commands, or explain one
 >   version     print the version
 >   man         print the manual page (mdoc)
@@ -162,6 +164,11 @@ $ moesim-run run $ROOT/tests/golden/schedule_ring.json --compute magic
 
 $ moesim-run run $ROOT/tests/golden/schedule_ring.json --iterations 0
 ! moesim-run: --iterations: expected 1 to 10000, found 0
+? 2
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --hosts 10.0.0.1:4; moesim-run run $ROOT/tests/golden/schedule_ring.json --backend net --logits l.csv
+! moesim-run: --hosts: expected --backend net with it
+! moesim-run: --logits: expected --compute model with it
 ? 2
 
 $ moesim-run run $ROOT/tests/golden/schedule_ring.json --timeout 2h

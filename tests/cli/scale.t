@@ -60,8 +60,9 @@ $ moesim scale large/plan-001.json --ranks 100; moesim scale large/plan-001.json
 ! moesim: --hidden: expected a part such as 1/16 (1/4096 at most), found "0"
 ! moesim: --layers: expected 1 to 61, found 62
 ? 2
-$ moesim scale large/plan-001.json --ranks 8 --topo switch:4,25MB/s; moesim scale large/plan-001.json --ranks 4 --save small; moesim scale nothing.json
+$ moesim scale large/plan-001.json --ranks 8 --topo switch:4,25MB/s; moesim scale large/plan-001.json --ranks 4 --save small; moesim scale nothing.json; moesim scale large/plan-001.json --device H200
 ! moesim: switch:4,25MB/s: 4 GPUs, expected at least 8
 ! moesim: small: the folder is not empty, expected a new or an empty one; --force replaces what moesim saved there
 ! moesim: nothing.json: no such file or folder
+! moesim: --device: expected --topo with it
 ? 2

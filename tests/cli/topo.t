@@ -126,7 +126,7 @@ $ moesim topo ring:4,450GB/s --format json
 >   "name": "ring:4,450GB/s",
 >   "source": "",
 >   "digest": "9b0128ddd3c4bc00",
->   "devices_digest": "7ef9caf8b05ffe67",
+>   "devices_digest": "a926833a0be27861",
 >   "uniform": false,
 >   "shape": [4],
 >   "gpu_count": 4,

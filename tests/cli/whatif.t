@@ -100,6 +100,14 @@ $ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=8k:1k
 ! moesim: --vary isl: 8k:1k runs backwards, expected the smaller end first
 ? 2
 
+$ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k:8k --isl 1k
+! moesim: --isl: --vary gives its values
+? 2
+
+$ moesim whatif --topo hgx-h100:1+hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k:8k
+! moesim: --topo: hgx-h100:1 is listed twice
+? 2
+
 $ moesim whatif --topo hgx-h100:1 --model qwen3-30b-a3b.json --vary isl=1k:8k:0
 ! moesim: --vary isl: 1k:8k:0 has a step of 0
 ? 2

@@ -115,6 +115,8 @@ static void test_arch_structure_of_deepseek_v3(void **state) {
     assert_int_equal(arch.attentions[0].q_lora, 1536);
     assert_int_equal(arch.mlps[arch.kinds[0].mlp].experts, 0);
     assert_int_equal(arch.mlps[arch.kinds[0].mlp].width, 18432);
+    assert_int_equal(arch_most_experts(&arch), 256); // 3 layers have none, 58 have 256
+    assert_int_equal(arch_most_experts(&(Arch){0}), 0);
     assert_int_equal(arch.mlps[arch.kinds[1].mlp].groups, 8);
     assert_int_equal(arch.mlps[arch.kinds[1].mlp].top_groups, 4);
     assert_int_equal(arch.expert_format, NUMFMT_FP8);

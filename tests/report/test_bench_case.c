@@ -138,7 +138,11 @@ static void test_bench_case_refuses(void **state) {
     check_refused("2,1,f,l,send_recv,bf16,,,,,64,from=0 to=1,busbw,1,us",
                   "b.csv:2: metric: expected latency, found \"busbw\"");
     check_refused("2,1,f,l,send_recv,bf16,,,,,64,from=0 to=1,latency,0,us",
-                  "b.csv:2: value: expected more than 0, found \"0\"");
+                  "b.csv:2: value: expected 1 ps to 106 days, found \"0\"");
+    check_refused("2,1,f,l,send_recv,bf16,,,,,64,from=0 to=1,latency,1e-320,us",
+                  "b.csv:2: value: expected 1 ps to 106 days, found \"1e-320\"");
+    check_refused("2,1,f,l,send_recv,bf16,,,,,64,from=0 to=1,latency,1e308,us",
+                  "b.csv:2: value: expected 1 ps to 106 days, found \"1e308\"");
 }
 
 int main(void) {

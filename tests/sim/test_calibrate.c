@@ -212,11 +212,91 @@ static void test_calibrate_refuses_small_cases_alone(void **state) {
     close_bench(&bench);
 }
 
+// ---- Many cases
+
+#define MANY 1025
+
+typedef struct Line {
+    CalibrateItem items[MANY];
+    uint32_t least; // items of one call
+} Line;
+
+// A software time, and 25 MB/s times an efficiency.
+static bool predict_line(void *context, const Calib *calib, const uint32_t *items, uint32_t count,
+                         double *out_s, Err *err) {
+    (void)err;
+    Line *line = context;
+    if (count < line->least) line->least = count;
+    for (uint32_t i = 0; i < count; i++)
+        out_s[i] = calib->values[CALIB_NET_STEP].value +
+                   (double)line->items[items[i]].size / 25e6 / calib->values[CALIB_ETH].value;
+    return true;
+}
+
+static void open_line(Line *line, const Calib *prior) {
+    Calib truth = *prior;
+    Err err = {0};
+    truth.values[CALIB_ETH].value = 0.97;
+    truth.values[CALIB_NET_STEP].value = 180e-6;
+    line->least = MANY;
+    for (uint32_t i = 0; i < MANY; i++) {
+        line->items[i] =
+            (CalibrateItem){.name = "case", .shape = "line", .size = i * 100000, .samples = 1};
+        check_ok(predict_line(line, &truth, &i, 1, &line->items[i].measured_s, &err), &err);
+    }
+    line->least = MANY;
+}
+
+// 48 sizes are left out in 24 pairs, so that the number of fits has an end.
+static void test_calibrate_leaves_many_sizes_out_together(void **state) {
+    (void)state;
+    static Line line;
+    Calib prior;
+    CalibrateResult result = {0};
+    Err err = {0};
+    check_ok(calib_load("", "hopper", &prior, &err), &err);
+    open_line(&line, &prior);
+    CalibrateInput input = {.items = line.items,
+                            .fitted = 48,
+                            .count = 48,
+                            .predict = predict_line,
+                            .context = &line,
+                            .prior = &prior,
+                            .seed = 1};
+    check_ok(calibrate_run(&input, &result, &err), &err);
+    assert_int_equal(line.least, 2);
+    assert_int_equal(result.without_size.count, 48);
+    assert_true(result.without_size.worst < 0.01);
+    calibrate_free(&result);
+    calib_free(&prior);
+}
+
+static void test_calibrate_refuses_too_many_cases(void **state) {
+    (void)state;
+    static Line line;
+    Calib prior;
+    CalibrateResult result = {0};
+    Err err = {0};
+    check_ok(calib_load("", "hopper", &prior, &err), &err);
+    open_line(&line, &prior);
+    CalibrateInput input = {.items = line.items,
+                            .fitted = 1000,
+                            .count = MANY,
+                            .predict = predict_line,
+                            .context = &line,
+                            .prior = &prior};
+    assert_false(calibrate_run(&input, &result, &err));
+    assert_string_equal(err.text, "1025 cases, expected at most 1024 in all");
+    calib_free(&prior);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calibrate_finds_the_constants),
         cmocka_unit_test(test_calibrate_keeps_what_the_data_do_not_tell),
         cmocka_unit_test(test_calibrate_refuses_small_cases_alone),
+        cmocka_unit_test(test_calibrate_leaves_many_sizes_out_together),
+        cmocka_unit_test(test_calibrate_refuses_too_many_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,34 @@ static void test_why_terms_add_up_to_tpot(void **state) {
     small_machine_close(&machine);
 }
 
+// The last prompt leaves a first stage long before it leaves the last one, and nothing follows it.
+// The window of a pass ends with the last stage: in it the first one only waits. Its balance is of
+// as long a window that ends with its own work, so that it is that of the pass it worked in. Of
+// stages with 36 and 12 of 48 layers the first works longest, and computes through its own pass.
+static void test_why_balance_of_a_first_stage_is_of_its_own_pass(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "switch:4,450GB/s");
+    EvaluateInput input = small_machine_input(&machine);
+    input.keep_phases = true;
+    Plan plan = make_plan(1, 2, 1);
+    plan.pools[0].stage_cut = STAGE_CUT_LISTED;
+    plan.pools[0].stages[0] = 36;
+    plan.pools[0].stages[1] = 12;
+    WhyPlan why = {&input, &plan, space_sequences(&plan.pools[0], machine.scenario.concurrency)};
+    Evaluation e;
+    WhyStep step;
+    Err err = {0};
+    check_ok(evaluate_plan(&input, &plan, why.sequences, &e, &err), &err);
+    check_ok(why_step(&why, &e.prefill_phase, 1, 0, &step, &err), &err);
+    assert_int_equal(timeline_role(&e.prefill_phase.timeline, step.member), 0);
+    assert_int_equal(step.balance.time_ps, step.time_ps);
+    assert_true(step.balance.compute_ps > step.time_ps * 9 / 10);
+    why_step_free(&step);
+    evaluate_free(&e);
+    small_machine_close(&machine);
+}
+
 // The operations on the fullest link add up to what the simulation counted there.
 static void test_why_links_add_up_to_the_counted_bytes(void **state) {
     (void)state;
@@ -473,6 +501,7 @@ int main(void) {
         cmocka_unit_test(test_why_charges_a_wait_to_the_last_partner),
         cmocka_unit_test(test_why_follows_a_receive_to_its_send),
         cmocka_unit_test(test_why_terms_add_up_to_tpot),
+        cmocka_unit_test(test_why_balance_of_a_first_stage_is_of_its_own_pass),
         cmocka_unit_test(test_why_links_add_up_to_the_counted_bytes),
         cmocka_unit_test(test_why_vary_takes_separate_pools),
         cmocka_unit_test(test_why_elasticity_of_memory_bound_step_is_minus_one),
