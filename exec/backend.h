@@ -12,7 +12,9 @@
 #include "model/base/units.h"
 
 // POST: the bytes are taken over (copied where need be) and travel by themselves. SEND: ends when
-// the bytes may be written again. RECV: ends when all bytes are there.
+// the bytes may be written again, and not long before the peer has them: a step of a list, and the
+// operation that it belongs to, is not over while its bytes still load a link. RECV: ends when all
+// bytes are there.
 typedef enum MessageKind { MESSAGE_POST, MESSAGE_SEND, MESSAGE_RECV } MessageKind;
 
 // `tag` is equal at both ends and used once between two ranks in one direction. A receive whose

@@ -18,6 +18,7 @@
 #include "model/base/mem.h"
 
 #define EVENTS_MAX 64
+#define ASK_MS     10 // between two looks at what was acknowledged, should the kernel not tell
 #define PS_PER_NS  1000
 #define PS_PER_MS  INT64_C(1000000000)
 #define NS_PER_S   INT64_C(1000000000)
@@ -130,6 +131,13 @@ static bool has_sends(const Endpoint *endpoint) {
     return false;
 }
 
+static bool has_unacknowledged(const Endpoint *endpoint) {
+    for (uint32_t i = 0; i < endpoint->setup.rank_count; i++) {
+        if (wire_has_unacknowledged(&endpoint->wires[i])) return true;
+    }
+    return false;
+}
+
 // ---- Waiting
 
 static bool party_is_done(const Endpoint *endpoint, const Party *party) {
@@ -150,15 +158,18 @@ static void take_events(Endpoint *endpoint, const struct epoll_event *events, in
         uint32_t peer = events[i].data.u32;
         Err err = {0};
         Wire *wire = &endpoint->wires[peer];
-        if (peer == endpoint->setup.rank)
+        if (peer == endpoint->setup.rank) {
             shared_hear(endpoint->setup.shared, peer - endpoint->setup.first);
-        else if (wire->is_open && !move_wire(endpoint, wire, &err))
-            fail(endpoint, &err);
+            continue;
+        }
+        if (events[i].events & EPOLLERR) wire_acknowledge(wire);
+        if (wire->is_open && !move_wire(endpoint, wire, &err)) fail(endpoint, &err);
     }
 }
 
-static int milliseconds_until(Time deadline) {
+static int milliseconds_until(const Endpoint *endpoint, Time deadline) {
     Time left = deadline - endpoint_clock();
+    if (left > ASK_MS * PS_PER_MS && has_unacknowledged(endpoint)) return ASK_MS;
     return left <= 0 ? 0 : left / PS_PER_MS >= INT32_MAX ? INT32_MAX : (int)(left / PS_PER_MS) + 1;
 }
 
@@ -166,14 +177,16 @@ static int milliseconds_until(Time deadline) {
 static void poll_once(Endpoint *endpoint, Time deadline) {
     struct epoll_event events[EVENTS_MAX];
     uint32_t mine = endpoint->setup.rank - endpoint->setup.first;
-    int count = 0;
+    int count = 0, most_ms = milliseconds_until(endpoint, deadline);
     endpoint->polls = true;
     shared_sleep(endpoint->setup.shared, mine);
     check_stopped(endpoint);
     if (!move_rings(endpoint) && !endpoint->failed) {
         pthread_mutex_unlock(&endpoint->lock);
-        count = epoll_wait(endpoint->poll, events, EVENTS_MAX, milliseconds_until(deadline));
+        count = epoll_wait(endpoint->poll, events, EVENTS_MAX, most_ms);
         pthread_mutex_lock(&endpoint->lock);
+        for (uint32_t i = 0; count == 0 && !endpoint->failed && i < endpoint->setup.rank_count; i++)
+            wire_acknowledge(&endpoint->wires[i]);
     }
     shared_wake(endpoint->setup.shared, mine);
     take_events(endpoint, events, count);

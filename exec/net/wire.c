@@ -2,14 +2,22 @@
 //
 // Invariant: bytes of one message follow each other, so that the receiver is always inside exactly
 // one frame or one message; a message goes straight to where it was asked for, and through memory
-// of the wire only when it comes before it was asked for.
+// of the wire only when it comes before it was asked for. Over TCP a send ends when all but its
+// last WIRE_EAGER_B are acknowledged: the kernel would take the bytes of a whole step at once, and
+// the next step of the list would share the link with them. Source: Linux,
+// Documentation/networking/timestamping.rst (SOF_TIMESTAMPING_TX_ACK), tcp(7) (SIOCOUTQ).
+#define _DEFAULT_SOURCE // for SO_TIMESTAMPING, SO_PROTOCOL
 #include "exec/net/wire.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -17,14 +25,28 @@
 #include "model/base/file.h"
 #include "model/base/mem.h"
 
+union Ask { // a control message, aligned
+    struct cmsghdr header;
+    uint8_t bytes[CMSG_SPACE(sizeof(uint32_t))];
+};
+
 #define EARLY_FIRST_B (UINT64_C(64) << 10) // of memory for an early message; then it doubles
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
+// Whether the kernel tells what the peer has acknowledged, of writes that ask for it.
+static bool tells(int socket) {
+    int protocol = 0, flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY;
+    socklen_t size = sizeof protocol;
+    return getsockopt(socket, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+           protocol == IPPROTO_TCP &&
+           setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
+}
+
 void wire_open_socket(Wire *wire, uint32_t peer, int socket) {
-    *wire = (Wire){.peer = peer, .socket = socket, .is_open = true};
+    *wire = (Wire){.peer = peer, .socket = socket, .is_open = true, .tells = tells(socket)};
 }
 
 void wire_open_rings(Wire *wire, uint32_t peer, Ring *in, Ring *out, size_t room) {
@@ -35,6 +57,7 @@ void wire_close(Wire *wire) {
     for (uint32_t i = wire->first_send; i < wire->send_count; i++) mem_free(wire->sends[i].owned);
     for (uint32_t i = 0; i < wire->early_count; i++) mem_free(wire->earlies[i].bytes);
     mem_free(wire->sends);
+    mem_free(wire->unacknowledged);
     mem_free(wire->receives);
     mem_free(wire->earlies);
     *wire = (Wire){0};
@@ -50,8 +73,17 @@ static void send_advance(WireSend *send, size_t count) {
     send->done += count;
 }
 
-// Part of a message from `done` on: 0, 1 or 2 pieces.
-static uint32_t send_pieces(const WireSend *send, struct iovec pieces[2]) {
+static bool send_is_done(const WireSend *send) {
+    return send->done == FRAME_B + send->count;
+}
+
+// Bytes of frame and message that have to be acknowledged before the send ends.
+static uint64_t send_gate(const WireSend *send) {
+    return send->count > WIRE_EAGER_B ? FRAME_B + send->count - WIRE_EAGER_B : 0;
+}
+
+// Part of a message, bytes [done, end) of frame and message: 0, 1 or 2 pieces.
+static uint32_t send_pieces(const WireSend *send, uint64_t end, struct iovec pieces[2]) {
     uint32_t count = 0;
     union {
         const uint8_t *from;
@@ -61,27 +93,46 @@ static uint32_t send_pieces(const WireSend *send, struct iovec pieces[2]) {
         borrowed.from = send->frame + send->done;
         pieces[count++] = (struct iovec){borrowed.base, (size_t)(FRAME_B - send->done)};
     }
-    uint64_t sent = send->done > FRAME_B ? send->done - FRAME_B : 0;
-    if (sent < send->count) {
-        borrowed.from = send->bytes + sent;
-        pieces[count++] = (struct iovec){borrowed.base, (size_t)(send->count - sent)};
+    uint64_t first = send->done > FRAME_B ? send->done : FRAME_B;
+    if (first < end) {
+        borrowed.from = send->bytes + (first - FRAME_B);
+        pieces[count++] = (struct iovec){borrowed.base, (size_t)(end - first)};
     }
     return count;
-}
-
-static bool send_is_done(const WireSend *send) {
-    return send->done == FRAME_B + send->count;
 }
 
 static void write_ring(Wire *wire, WireSend *send) {
     for (;;) {
         struct iovec pieces[2];
-        if (send_pieces(send, pieces) == 0) return;
+        if (send_pieces(send, FRAME_B + send->count, pieces) == 0) return;
         size_t now = ring_write(wire->out, wire->room, pieces[0].iov_base, pieces[0].iov_len);
         if (now == 0) return;
         wire->rings_bell = true;
         send_advance(send, now);
     }
+}
+
+// The kernel tells when the peer has all of this write.
+static void ask_to_tell(struct msghdr *message, union Ask *ask) {
+    uint32_t flags = SOF_TIMESTAMPING_TX_ACK;
+    message->msg_control = ask->bytes;
+    message->msg_controllen = sizeof ask->bytes;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    *header = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof flags), .cmsg_level = SOL_SOCKET, .cmsg_type = SO_TIMESTAMPING};
+    memcpy(CMSG_DATA(header), &flags, sizeof flags);
+}
+
+static ssize_t write_socket(const Wire *wire, const WireSend *send) {
+    struct iovec pieces[2];
+    struct msghdr message = {.msg_iov = pieces};
+    union Ask ask = {.bytes = {0}};
+    uint64_t gate = send_gate(send);
+    bool asks = wire->tells && send->left != NULL && send->done < gate;
+    message.msg_iovlen = send_pieces(send, asks ? gate : FRAME_B + send->count, pieces);
+    if (asks) ask_to_tell(&message, &ask);
+    // MSG_EOR: what follows is a packet of its own, or only its end would be told
+    return sendmsg(wire->socket, &message, MSG_NOSIGNAL | (asks ? MSG_EOR : 0));
 }
 
 // Until all is written or nothing fits.
@@ -92,12 +143,11 @@ static bool write_some(Wire *wire, WireSend *send, Err *err) {
         return true;
     }
     while (!send_is_done(send)) {
-        struct iovec pieces[2];
-        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = send_pieces(send, pieces)};
-        ssize_t now = sendmsg(wire->socket, &message, MSG_NOSIGNAL);
+        ssize_t now = write_socket(wire, send);
         if (now < 0 && errno == EINTR) continue;
         if (now < 0 && errno == EAGAIN) return true;
         if (now < 0) return broken(wire, "send to", errno, err);
+        wire->written += (uint64_t)now;
         send_advance(send, (size_t)now);
     }
     return true;
@@ -128,13 +178,40 @@ static void keep_copy(Wire *wire, WireSend *send) {
     keep(wire, send);
 }
 
+// All of the message is written.
+static void end_send(Wire *wire, const WireSend *send) {
+    if (send->left == NULL) return;
+    if (!wire->tells || send_gate(send) == 0) {
+        --*send->left;
+        return;
+    }
+    if (!wire_has_unacknowledged(wire)) wire->first_unacknowledged = wire->unacknowledged_count = 0;
+    wire->unacknowledged = mem_grow(wire->unacknowledged, &wire->unacknowledged_capacity,
+                                    wire->unacknowledged_count + 1, sizeof *wire->unacknowledged);
+    wire->unacknowledged[wire->unacknowledged_count++] = (WireUnacknowledged){
+        .tag = send->tag, .end = wire->written - WIRE_EAGER_B, .left = send->left};
+}
+
+void wire_acknowledge(Wire *wire) {
+    int queued = 0; // bytes that were written and not acknowledged
+    struct msghdr told = {0};
+    if (!wire->tells || !wire->is_open) return;
+    while (recvmsg(wire->socket, &told, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+        told = (struct msghdr){0};
+    if (!wire_has_unacknowledged(wire) || ioctl(wire->socket, SIOCOUTQ, &queued) != 0) return;
+    uint64_t have = wire->written - (uint64_t)queued;
+    while (wire_has_unacknowledged(wire) &&
+           wire->unacknowledged[wire->first_unacknowledged].end <= have)
+        --*wire->unacknowledged[wire->first_unacknowledged++].left;
+}
+
 bool wire_send(Wire *wire, uint64_t tag, const uint8_t *bytes, uint64_t count, uint32_t *left,
                Err *err) {
     WireSend send = make_send(tag, bytes, count);
     send.left = left;
     if (!wire_has_sends(wire) && !write_some(wire, &send, err)) return false;
     if (send_is_done(&send))
-        --*left;
+        end_send(wire, &send);
     else
         keep(wire, &send);
     return true;
@@ -152,7 +229,7 @@ bool wire_push(Wire *wire, Err *err) {
         WireSend *send = &wire->sends[wire->first_send];
         if (!write_some(wire, send, err)) return false;
         if (!send_is_done(send)) return true;
-        if (send->left != NULL) --*send->left;
+        end_send(wire, send);
         mem_free(send->owned);
         wire->first_send++;
     }
@@ -299,6 +376,7 @@ static bool unstage(Wire *wire, Err *err) {
 // later, fails.
 static bool peer_closed(Wire *wire, Err *err) {
     uint64_t staged = wire->stage_end - wire->stage_first;
+    wire_acknowledge(wire);
     wire->is_open = false;
     if (wire->into != WIRE_FRAME)
         return err_set(err,
@@ -306,7 +384,7 @@ static bool peer_closed(Wire *wire, Err *err) {
                        " bytes of a message",
                        wire->peer, wire->arrived, wire->frame.count);
     if (staged > 0) return err_set(err, "rank %u closed its connection inside a frame", wire->peer);
-    return (wire->receive_count == 0 && !wire_has_sends(wire)) ||
+    return (wire->receive_count == 0 && !wire_has_sends(wire) && !wire_has_unacknowledged(wire)) ||
            err_set(err, "rank %u closed its connection", wire->peer);
 }
 
@@ -379,6 +457,10 @@ bool wire_awaits_receive(const Wire *wire, uint64_t tag, const uint32_t *left) {
 bool wire_awaits_send(const Wire *wire, uint64_t tag, const uint32_t *left) {
     for (uint32_t i = wire->first_send; i < wire->send_count; i++) {
         if (wire->sends[i].left == left && wire->sends[i].tag == tag) return true;
+    }
+    for (uint32_t i = wire->first_unacknowledged; i < wire->unacknowledged_count; i++) {
+        const WireUnacknowledged *sent = &wire->unacknowledged[i];
+        if (sent->left == left && sent->tag == tag) return true;
     }
     return false;
 }

@@ -11,7 +11,8 @@
 #include "exec/net/ring.h"
 #include "model/base/err.h"
 
-#define WIRE_EARLY_MAX_B (UINT64_C(1) << 30) // that one peer may send before they are asked for
+#define WIRE_EARLY_MAX_B (UINT64_C(1) << 30)  // that one peer may send before they are asked for
+#define WIRE_EAGER_B     (UINT64_C(32) << 10) // of a message may be on their way when its send ends
 #define WIRE_STAGE_B     4096 // read ahead of a frame, so that a small message is one call
 
 // `left` counts down when the message has ended. NULL: the bytes are the wire's own.
@@ -24,6 +25,13 @@ typedef struct WireSend {
     uint8_t *owned;
     uint32_t *left;
 } WireSend;
+
+// A message that was handed to the kernel; it has ended when the peer's kernel has bytes [0, end)
+// of the connection.
+typedef struct WireUnacknowledged {
+    uint64_t tag, end;
+    uint32_t *left;
+} WireUnacknowledged;
 
 typedef struct WireReceive {
     uint64_t tag, count;
@@ -49,6 +57,10 @@ typedef struct Wire {
     bool rings_bell; // bytes were put or taken that the peer may wait for: cleared by the owner
     WireSend *sends; // heap, in order, from first_send on
     uint32_t first_send, send_count, send_capacity;
+    bool tells; // TCP whose kernel tells when the peer has what was written
+    uint64_t written;
+    WireUnacknowledged *unacknowledged; // heap, in order, from first_unacknowledged on
+    uint32_t first_unacknowledged, unacknowledged_count, unacknowledged_capacity;
     WireReceive *receives; // heap
     uint32_t receive_count, receive_capacity;
     WireEarly *earlies; // heap, in order of arrival
@@ -66,8 +78,8 @@ void wire_open_socket(Wire *wire, uint32_t peer, int socket);
 void wire_open_rings(Wire *wire, uint32_t peer, Ring *in, Ring *out, size_t room);
 void wire_close(Wire *wire); // frees; the socket is the owner's
 
-// Writes what fits and keeps the rest for wire_push. SEND counts `*left` down when all is written;
-// POST copies what does not fit.
+// Writes what fits and keeps the rest for wire_push. SEND counts `*left` down when all is written,
+// and over TCP all but the last WIRE_EAGER_B acknowledged; POST copies what does not fit.
 bool wire_send(Wire *wire, uint64_t tag, const uint8_t *bytes, uint64_t count, uint32_t *left,
                Err *err);
 bool wire_post(Wire *wire, uint64_t tag, const uint8_t *bytes, uint64_t count, Err *err);
@@ -80,6 +92,12 @@ bool wire_pull(Wire *wire, Err *err);
 
 static inline bool wire_has_sends(const Wire *wire) {
     return wire->send_count > wire->first_send;
+}
+// What the peer has acknowledged ends. A wire that tells gets EPOLLERR when there is more; under
+// memory pressure the kernel may leave that out, so look again now and then.
+void wire_acknowledge(Wire *wire);
+static inline bool wire_has_unacknowledged(const Wire *wire) {
+    return wire->unacknowledged_count > wire->first_unacknowledged;
 }
 // Whether pushing or pulling would move bytes of a ring; false of a socket.
 bool wire_is_ready(const Wire *wire);
