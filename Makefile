@@ -133,7 +133,7 @@ $(BUILD)/moesim-run-mpi: $(BUILD)/exec/main.o $(BUILD)/exec/mpi/mpirun_real.o $(
 # sim/calibrate alone knows GSL
 $(BUILD)/moesim $(filter $(BUILD)/tests/sim/%,$(call binaries,$(TEST_PROGRAMS))): LIBS += -lgsl -lgslcblas
 # kernels of exec stand on a library that the model and the simulator do not know, and detect on another
-$(BUILD)/moesim-run $(BUILD)/moesim-run-mpi $(filter $(BUILD)/tests/exec/% $(BUILD)/tests/bench/%,$(call binaries,$(TEST_PROGRAMS) $(BENCH))): \
+$(BUILD)/moesim-run $(BUILD)/moesim-run-mpi $(filter $(BUILD)/tests/exec/% $(BUILD)/tests/bench/% $(BUILD)/tests/fuzz/fuzz_forward_%,$(call binaries,$(TEST_PROGRAMS) $(BENCH) $(FUZZ))): \
     LIBS += -lopenblas -lhwloc
 $(call binaries,$(TEST_PROGRAMS) $(BENCH)): %: %.o $(BUILD)/libtests.a $(ARCHIVES)
 	$(LINK) $^ -lcmocka $(LIBS) -o $@

@@ -24,19 +24,28 @@ static bool run_host(const BackEndRequest *request, BackEndAnswer *out, Err *err
     return good;
 }
 
-// With --join this process is one host of a run that another process prints.
+// Of an option that not every command has.
+static const char *text_of(const CliArgs *args, const char *name) {
+    for (const CliOption *option = args->command->options; option->name != NULL; option++)
+        if (strcmp(option->name, name) == 0) return cli_text(args, name);
+    return NULL;
+}
+
+// With --join or --join-at this process is one host of a run that another process prints.
 static bool run_net(const BackEndRequest *request, BackEndAnswer *out, Err *err) {
     const CliArgs *args = request->args;
+    const char *at = text_of(args, "join-at");
     LaunchOptions options = {.hosts = cli_text(args, "hosts"),
                              .interface = cli_text(args, "interface"),
                              .agent = cli_text(args, "agent"),
+                             .by_hand = text_of(args, "by-hand"),
                              .words = args->words,
                              .word_count = args->word_count,
                              .time_out_ps = request->time_out_ps};
     LaunchFacts facts = {0};
-    out->is_silent = cli_is_given(args, "join");
+    out->is_silent = at != NULL || cli_is_given(args, "join");
     if (out->is_silent)
-        return launch_join(request->job, request->compute, request->options, &options, err);
+        return launch_join(request->job, request->compute, request->options, &options, at, err);
     bool good = launch_run(request->job, request->compute, request->options, &options, &out->result,
                            &facts, err);
     snprintf(out->machine, sizeof out->machine, "%s", text_string(&facts.machine));

@@ -363,7 +363,7 @@ static void add_comm(const BenchGround *ground, Text *out) {
 // The shapes of the projections of a small model, from one token to many.
 static void add_gemm(const BenchGround *ground, Text *out) {
     (void)ground;
-    for (uint32_t m = 1; m <= 256; m *= 4)
+    for (uint32_t m = 1; m <= 1024; m *= 4)
         for (uint32_t i = 0; i < 2; i++) {
             const char *format = numfmt_name(i == 0 ? NUMFMT_F32 : NUMFMT_BF16);
             text_addf(out, "gemm m=%u n=1024 k=1024 format=%s\n", m, format);
@@ -373,8 +373,8 @@ static void add_gemm(const BenchGround *ground, Text *out) {
 
 static void add_copy(const BenchGround *ground, Text *out) {
     (void)ground;
-    for (uint32_t i = 1; i < SIZES; i++) text_addf(out, "stream_copy size=%s\n", sizes[i]);
-    text_add(out, "stream_copy size=64MiB\n");
+    for (uint32_t i = 0; i < SIZES; i++) text_addf(out, "stream_copy size=%s\n", sizes[i]);
+    text_add(out, "stream_copy size=4KiB\nstream_copy size=64MiB\n");
 }
 
 static bool read_set(Reader *reader, const char *name, Err *err) {

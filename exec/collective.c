@@ -215,7 +215,7 @@ static bool run_step(Scene *scene, uint32_t number, Step *step, CollectiveMoved 
 static uint64_t room_of(const Scene *scene, uint32_t slice) {
     const OpInstance *instance = scene->instance;
     const Job *job = instance->job;
-    if (scene->routing == NULL || !collective_is_routed(scene)) return job->slices[slice].count;
+    if (scene->routing == NULL) return job->slices[slice].count;
     return instance->size_B[job->schedule->slices[slice].buffer] - job->slices[slice].first;
 }
 
@@ -257,19 +257,20 @@ static bool run_steps(Scene *scene, CollectiveMoved *moved, Err *err) {
     return good;
 }
 
-bool collective_run(const BackEnd *back_end, const OpInstance *instance, const Routing *routing,
+bool collective_run(const BackEnd *back_end, const OpInstance *instance, const ComputeUnit *compute,
                     CollectiveMoved *moved, Err *err) {
     const Job *job = instance->job;
     const Op *op = job_op(instance);
     const GroupFamily *family = &job->schedule->groups[op->comm.group];
     Scene scene = {.back_end = back_end,
                    .instance = instance,
-                   .routing = routing,
+                   .compute = compute,
                    .op = op,
                    .shape = schedule_comm_shape(job->schedule, &op->comm),
                    .n = family->size,
                    .bytes = extent_value(&op->comm.bytes, &job->shape)};
     *moved = (CollectiveMoved){0};
+    if (compute != NULL && collective_is_routed(&scene)) scene.routing = compute->routing;
     if (!schedule_group_of(family, instance->rank, &scene.group, &scene.me))
         return err_set(err, "rank %u is in no group", instance->rank);
     take_memory(&scene);
@@ -283,5 +284,6 @@ bool collective_run(const BackEnd *back_end, const OpInstance *instance, const R
     mem_free(scene.aside);
     mem_free(scene.sent);
     mem_free(scene.taken);
+    mem_free(scene.cuts);
     return good;
 }

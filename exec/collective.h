@@ -15,9 +15,9 @@ typedef struct CollectiveMoved {
 
 // Reads the instance's input slice and writes its output slice. Inputs are never written; copies
 // come before sums, and sums are in order of their source, so that the result is the same bytes on
-// every back end. `routing`: NULL in a forced run. False when a peer fails, or a load gives a rank
-// more than its slice holds.
-bool collective_run(const BackEnd *back_end, const OpInstance *instance, const Routing *routing,
+// every back end. `compute` says who has how much, where the schedule and the load do not; NULL:
+// they do. False when a peer fails, or a load gives a rank more than its slice holds.
+bool collective_run(const BackEnd *back_end, const OpInstance *instance, const ComputeUnit *compute,
                     CollectiveMoved *moved, Err *err);
 
 #endif

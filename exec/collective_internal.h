@@ -19,7 +19,8 @@ typedef struct Parts {
 typedef struct Scene {
     const BackEnd *back_end;
     const OpInstance *instance;
-    const Routing *routing;
+    const ComputeUnit *compute;
+    const Routing *routing; // of a free run's operation that is routed
     const Op *op;
     CollectiveShape shape;
     uint32_t n, group, me; // me: position in the group
@@ -28,6 +29,7 @@ typedef struct Scene {
     uint64_t room[TRANSFER_SPACES]; // bytes of each
     uint8_t *aside;                 // heap: the input when the output overlaps it
     uint32_t *sent, *taken;         // heap: [n] messages to and from each member so far
+    uint64_t *cuts; // heap: [n + 1] where members' parts begin when they are uneven, else NULL
     Parts parts;
 } Scene;
 
@@ -44,6 +46,7 @@ Message collective_message(Scene *scene, MessageKind kind, uint32_t position, ui
                            uint64_t count);
 
 // Who sends how much to whom (collective_parts.c). In a free run the members exchange their counts.
+// The bytes of the whole follow from uneven parts.
 bool collective_parts_open(Scene *scene, Err *err);
 void collective_parts_close(Scene *scene);
 // Bytes that a transfer carries: the same at both of its ends.

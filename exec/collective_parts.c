@@ -27,8 +27,9 @@ static uint64_t part_elements(const Scene *scene, uint32_t source, uint32_t targ
 // Bytes from the input of `source` for `target`.
 static uint64_t part_bytes(const Scene *scene, uint32_t source, uint32_t target) {
     const Comm *comm = &scene->op->comm;
-    uint64_t first, count;
-    if (collective_is_routed(scene)) return part_elements(scene, source, target) * comm->element;
+    uint64_t first, count, row_B = comm->element;
+    if (scene->routing != NULL && scene->routing->row_B > 0) row_B = scene->routing->row_B;
+    if (collective_is_routed(scene)) return part_elements(scene, source, target) * row_B;
     collective_chunk(scene->bytes, comm->element, scene->n, target, &first, &count);
     return count;
 }
@@ -64,10 +65,15 @@ static JobRange chunk_range(const Scene *scene, TransferSpace space, uint32_t ch
                             uint32_t chunks) {
     const Comm *comm = &scene->op->comm;
     JobRange range, last;
-    collective_chunk(scene->bytes, comm->element, scene->n, chunk, &range.first, &range.count);
-    collective_chunk(scene->bytes, comm->element, scene->n, chunk + chunks - 1, &last.first,
-                     &last.count);
-    range.count = last.first + last.count - range.first;
+    if (scene->cuts != NULL) {
+        range.first = scene->cuts[chunk];
+        range.count = scene->cuts[chunk + chunks] - range.first;
+    } else {
+        collective_chunk(scene->bytes, comm->element, scene->n, chunk, &range.first, &range.count);
+        collective_chunk(scene->bytes, comm->element, scene->n, chunk + chunks - 1, &last.first,
+                         &last.count);
+        range.count = last.first + last.count - range.first;
+    }
     bool single = (comm->collective == COLLECTIVE_ALL_GATHER && space == TRANSFER_INPUT) ||
                   (comm->collective == COLLECTIVE_REDUCE_SCATTER && space == TRANSFER_OUTPUT);
     if (single) range.first = 0;
@@ -82,7 +88,8 @@ uint64_t collective_parts_count(const Scene *scene, const Transfer *transfer) {
             .count;
     CollectivePart part = collective_part(transfer);
     uint64_t count = part_bytes(scene, part.source, part.target);
-    bool whole = !collective_is_routed(scene) || scene->bytes % scene->op->comm.element == 0;
+    bool whole = !collective_is_routed(scene) || scene->parts.dealt != NULL ||
+                 scene->bytes % scene->op->comm.element == 0;
     return whole || count == 0 || !touches_tokens(scene, transfer) ? count
                                                                    : clip_part(scene, part, count);
 }
@@ -226,7 +233,24 @@ static bool find_dealt(Scene *scene, Err *err) {
            err_set(err, "a combine without a dispatch before it, whose rows it would bring back");
 }
 
+// Uneven parts of a gather or a scatter.
+static void open_cuts(Scene *scene) {
+    const ComputeUnit *compute = scene->compute;
+    if (compute == NULL || compute->share_B == NULL ||
+        (scene->shape.kind != COLLECTIVE_ALL_GATHER &&
+         scene->shape.kind != COLLECTIVE_REDUCE_SCATTER) ||
+        compute->share_B(compute->self, scene->instance, scene->instance->rank) ==
+            COMPUTE_AS_SCHEDULED)
+        return;
+    scene->cuts = mem_alloc((size_t)scene->n + 1, sizeof *scene->cuts);
+    for (uint32_t i = 0; i < scene->n; i++)
+        scene->cuts[i + 1] = scene->cuts[i] + compute->share_B(compute->self, scene->instance,
+                                                               collective_rank(scene, i));
+    scene->bytes = scene->cuts[scene->n];
+}
+
 bool collective_parts_open(Scene *scene, Err *err) {
+    open_cuts(scene);
     if (scene->shape.kind != COLLECTIVE_ALL_TO_ALL) return true;
     if (collective_is_routed(scene)) {
         if (scene->routing == NULL)

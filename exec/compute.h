@@ -8,6 +8,7 @@
 
 #include "exec/job.h"
 #include "model/base/err.h"
+#include "model/base/text.h"
 #include "model/report/timeline_file.h"
 
 // How many rows of routed traffic go where in a free run, where the router decides while it runs.
@@ -21,7 +22,10 @@ typedef struct Routing {
                     uint32_t count, Err *err);
     // Bytes that a buffer needs on one rank when any token may go anywhere; at least `scheduled_B`.
     uint64_t (*room_B)(void *self, const Job *job, BufferId buffer, uint64_t scheduled_B);
+    uint64_t row_B; // bytes of a row; 0: an element of the operation
 } Routing;
+
+#define COMPUTE_AS_SCHEDULED UINT64_MAX
 
 // Zeroed: nothing computes. Functions may be called by several threads at once, one for each stream
 // of each rank.
@@ -34,6 +38,16 @@ typedef struct ComputeUnit {
     // One instance of an operation that is neither communication nor a copy and not SKIPPED.
     bool (*run)(void *self, const OpInstance *instance, Err *err);
     const Routing *routing;
+    // Bytes that `rank` has of what an operation moves where ranks share tokens unevenly: its part
+    // of an all-gather or a reduce-scatter, its message, its copy. Equal at both ends of a message;
+    // COMPUTE_AS_SCHEDULED, on all ranks alike, where the schedule's size is it. NULL: it always
+    // is.
+    uint64_t (*share_B)(void *self, const OpInstance *instance, uint32_t rank);
+    // After a run: what a rank computed, as bytes for the process that has the results of all
+    // ranks, and there, from another process (so not to be trusted). NULL: nothing is left.
+    void (*leave)(void *self, uint32_t rank, Text *out);
+    bool (*take)(void *self, const Job *job, uint32_t rank, const uint8_t *bytes, uint64_t count,
+                 Err *err);
 } ComputeUnit;
 
 #endif

@@ -11,16 +11,13 @@
 #include "exec/forward_internal.h"
 #include "exec/kernel/convert.h"
 #include "exec/kernel/gemm.h"
+#include "model/plan/memory_cache.h"
 
 #define PARTS_MAX POOL_CHUNKS_MAX
 
 // ---- What is refused.
 
-static bool check_attention(const Arch *arch, const Pool *pool, Err *err) {
-    const AttentionSpec *spec = &arch->attentions[0];
-    if (arch->attention_count != 1)
-        return err_set(err, "%s: no kernels for %u kinds of attention in one model", arch->name,
-                       arch->attention_count);
+static bool check_kind(const Arch *arch, const AttentionSpec *spec, Err *err) {
     if (spec->kind != ATTENTION_GQA && spec->kind != ATTENTION_MLA)
         return err_set(err, "%s: no kernel for %s attention", arch->name,
                        arch_attention_names[spec->kind]);
@@ -29,6 +26,22 @@ static bool check_attention(const Arch *arch, const Pool *pool, Err *err) {
                        spec->index_heads > 0 ? "an indexer"
                        : spec->output_gate   ? "an output gate"
                                              : "several blocks in a layer");
+    return true;
+}
+
+static bool check_attention(const Arch *arch, const Pool *pool, Err *err) {
+    const AttentionSpec *spec = &arch->attentions[0];
+    for (uint32_t i = 0; i < arch->attention_count; i++)
+        if (!check_kind(arch, &arch->attentions[i], err)) return false;
+    if (arch->attention_count != 1)
+        return err_set(err,
+                       "%s: no kernels for layers whose attention differs (%u kinds, of %u heads "
+                       "and windows of %u, and of %u heads and windows of %u)",
+                       arch->name, arch->attention_count, spec[0].heads, spec[0].window,
+                       spec[1].heads, spec[1].window);
+    if (spec->wide_norm && pool->tp > 1)
+        return err_set(err, "%s: no kernel for norms over all heads that %u tp ranks share",
+                       arch->name, pool->tp);
     if (spec->kv_heads > 0 && spec->kind == ATTENTION_GQA && spec->kv_heads < pool->tp &&
         pool->tp % spec->kv_heads != 0)
         return err_set(err, "%u tp ranks do not share %u kv heads evenly", pool->tp,
@@ -57,7 +70,7 @@ static bool check_mlps(const Arch *arch, Err *err) {
     return true;
 }
 
-static bool check_pool(const Pool *pool, Err *err) {
+static bool check_pool(const Arch *arch, const Pool *pool, Err *err) {
     if (pool->cp > 1 || pool->dcp > 1)
         return err_set(err, "no kernel for context parallelism (cp %u, dcp %u)", pool->cp,
                        pool->dcp);
@@ -65,15 +78,20 @@ static bool check_pool(const Pool *pool, Err *err) {
         return err_set(err, "no kernel for experts that are placed by EPLB");
     if (!convert_knows(pool->kv_format))
         return err_set(err, "no kernel for caches in %s", numfmt_names[pool->kv_format]);
-    if (!convert_knows(pool->dispatch_format))
-        return err_set(err, "no kernel for dispatch in %s", numfmt_names[pool->dispatch_format]);
-    return true;
+    NumFmt format = arch->dtype == NUMFMT_F32 ? NUMFMT_F32 : NUMFMT_BF16;
+    return pool->dispatch_format == NUMFMT_BF16 || pool->dispatch_format == format ||
+           err_set(err, "no kernel for dispatch in %s", numfmt_names[pool->dispatch_format]);
 }
 
 static bool check_options(const ForwardOptions *options, Err *err) {
     return options->context > options->cached ||
            err_set(err, "a context of %u tokens, of which %u are cached", options->context,
                    options->cached);
+}
+
+bool forward_check(const Arch *arch, const Pool *pool, Err *err) {
+    return check_attention(arch, pool, err) && check_mlps(arch, err) &&
+           check_pool(arch, pool, err) && weights_check(arch, err);
 }
 
 // ---- Opening.
@@ -96,11 +114,10 @@ static void size_model(Forward *forward) {
     forward->attention_scale =
         (float)(rope_attention_scale(&forward->config.rope) / sqrt((double)spec->head_dim));
     forward->format = arch->dtype == NUMFMT_F32 ? NUMFMT_F32 : NUMFMT_BF16;
-    forward->cache_format =
-        forward->pool->kv_format == NUMFMT_BF16 ? forward->format : forward->pool->kv_format;
+    forward->cache_format = memory_cache_format(forward->pool, arch->dtype);
     forward->routing = lower_routing(forward->pool, arch);
     forward->token_ways = forward->routing == LOWER_LOCAL ? 1 : tp;
-    forward->base = forward->options.cached;
+    forward->row_B = numfmt_bytes(forward->format, arch->hidden);
 }
 
 static void open_rank(Forward *forward, uint32_t number) {
@@ -124,9 +141,7 @@ static void open_rank(Forward *forward, uint32_t number) {
 
 bool forward_open(const Arch *arch, const ForwardConfig *config, const Pool *pool,
                   const ForwardOptions *options, Forward **out, Err *err) {
-    if (!check_attention(arch, pool, err) || !check_mlps(arch, err) || !check_pool(pool, err) ||
-        !check_options(options, err) || !weights_check(arch, err))
-        return false;
+    if (!forward_check(arch, pool, err) || !check_options(options, err)) return false;
     Forward *forward = mem_alloc(1, sizeof *forward);
     *forward = (Forward){.arch = arch, .pool = pool, .config = *config, .options = *options};
     gemm_start();
@@ -154,6 +169,7 @@ void forward_close(Forward *forward) {
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++)
         if (forward->ranks[i] != NULL) close_rank(forward->ranks[i]);
     rope_free(&forward->rope);
+    mem_free(forward->base);
     mem_free(forward->logits);
     mem_free(forward->has_logits);
     arena_free(&forward->arena);
@@ -162,25 +178,28 @@ void forward_close(Forward *forward) {
 
 // ---- Preparing a run.
 
-// Where ranks of a TP group that have different numbers of tokens are not told apart: sizes of
-// messages, of gathers over several groups, and of routed traffic that is forced are those of equal
-// shares.
-static bool needs_equal_shares(const Forward *forward) {
+// A forced run deals as many pairs to every rank that sends some (share.h): the schedule and the
+// Load have one size for all of them.
+static bool check_dealt(const Forward *forward, const Job *job, Err *err) {
     const Pool *pool = forward->pool;
-    return forward->token_ways > 1 &&
-           (pool->pp > 1 || pool->moe_tp > 1 || forward->options.routing == FORWARD_FORCED ||
-            (forward->routing == LOWER_GATHER && pool->dp > 1));
-}
-
-static bool check_cuts(const Forward *forward, const Job *job, Err *err) {
-    uint32_t tp = forward->pool->tp;
-    for (OpId id = 0; needs_equal_shares(forward) && id < job->schedule->op_count; id++) {
-        const Extent *size = forward_part(&job->schedule->ops[id]);
+    bool deals = forward->options.routing == FORWARD_FORCED &&
+                 forward->routing == LOWER_ALL_TO_ALL && forward->token_ways > 1;
+    for (OpId id = 0; deals && id < job->schedule->op_count; id++) {
+        const Op *op = &job->schedule->ops[id];
+        const Extent *size = forward_part(op);
         uint32_t parts = size->parts > 1 ? size->parts : 1;
         uint64_t tokens = step_shape_part(&job->shape, size->part, parts).tokens;
-        if (tokens % tp != 0)
-            return err_set(err, "%llu tokens%s do not divide over %u tp ranks",
-                           (unsigned long long)tokens, parts > 1 ? " of a part" : "", tp);
+        if (tokens % pool->tp != 0)
+            return err_set(err,
+                           "%llu tokens%s do not divide over %u tp ranks: a load deals equally "
+                           "many pairs to each, expected --routing free",
+                           (unsigned long long)tokens, parts > 1 ? " of a part" : "", pool->tp);
+        if (op->kind == OP_COLLECTIVE && op->comm.split != SPLIT_EVEN &&
+            op->comm.element != forward->row_B)
+            return err_set(err,
+                           "%u choices do not divide over %u tp ranks: a load deals equally many "
+                           "pairs to each, expected --routing free",
+                           forward->top_k * pool->moe_tp, pool->tp);
     }
     return true;
 }
@@ -191,6 +210,18 @@ static uint32_t batches_of(const Forward *forward, const Job *job) {
     return passes < batches ? passes : batches;
 }
 
+static uint64_t all_sequences(const Forward *forward, uint64_t sequences, uint32_t batches) {
+    return (uint64_t)forward->pool->replicas * forward->pool->dp * batches * sequences;
+}
+
+static bool check_texts(const Forward *forward, const StepShape *shape, uint32_t batches,
+                        Err *err) {
+    uint64_t all = all_sequences(forward, shape->sequences, batches);
+    return (all <= UINT32_MAX / 2 && forward->options.texts <= all) ||
+           err_set(err, "%u texts, all ranks together have %llu sequences", forward->options.texts,
+                   (unsigned long long)all);
+}
+
 static bool check_shape(const Forward *forward, const Job *job, Err *err) {
     const Pool *pool = forward->pool;
     const StepShape *shape = &job->shape;
@@ -198,9 +229,8 @@ static bool check_shape(const Forward *forward, const Job *job, Err *err) {
     if (job->schedule->rank_count != pool_ranks(pool))
         return err_set(err, "the schedule is for %u ranks, the plan for %u",
                        job->schedule->rank_count, pool_ranks(pool));
-    if (shape->sequences == 0 || shape->tokens % shape->sequences != 0 ||
-        shape->tokens > UINT32_MAX)
-        return err_set(err, "%llu tokens do not divide over %llu sequences",
+    if (shape->sequences == 0 || shape->tokens < shape->sequences || shape->tokens > UINT32_MAX)
+        return err_set(err, "%llu tokens of %llu sequences, expected one or more of each",
                        (unsigned long long)shape->tokens, (unsigned long long)shape->sequences);
     if (passes % batches != 0)
         return err_set(err, "%u passes do not divide over %u micro-batches", passes, batches);
@@ -208,14 +238,25 @@ static bool check_shape(const Forward *forward, const Job *job, Err *err) {
         (forward->sequences != shape->sequences || forward->batches != batches))
         return err_set(err, "%u x %llu sequences, the run before had %u x %u", batches,
                        (unsigned long long)shape->sequences, forward->batches, forward->sequences);
-    return check_cuts(forward, job, err);
+    return check_texts(forward, shape, batches, err) && check_dealt(forward, job, err);
 }
 
-static bool check_context(const Forward *forward, Err *err) {
-    uint64_t end = (uint64_t)forward->base + forward->advance;
-    return end <= forward->options.context ||
-           err_set(err, "texts of %llu tokens in a context of %u", (unsigned long long)end,
-                   forward->options.context);
+static uint32_t base_of(const Forward *forward, uint32_t sequence) {
+    return forward->base == NULL ? forward_cached(forward, sequence) : forward->base[sequence];
+}
+
+static bool check_context(const Forward *forward, const Job *job, Err *err) {
+    const StepShape *shape = &job->shape;
+    uint64_t rounds = job->schedule->roles[0].passes / batches_of(forward, job);
+    for (uint32_t i = 0; i < shape->sequences; i++) {
+        uint64_t length = shape->tokens / shape->sequences + (i < shape->tokens % shape->sequences);
+        uint64_t done = forward->base == NULL ? 0 : forward->rounds * forward_length(forward, i);
+        uint64_t end = base_of(forward, i) + done + rounds * length;
+        if (end > forward->options.context)
+            return err_set(err, "texts of %llu tokens in a context of %u", (unsigned long long)end,
+                           forward->options.context);
+    }
+    return true;
 }
 
 // Whether a role's first stage gets the sampled tokens by a message.
@@ -223,22 +264,6 @@ static bool receives_tokens(const Schedule *schedule) {
     for (OpId id = 0; id < schedule->op_count; id++)
         if (schedule->ops[id].kind == OP_RECV && schedule->ops[id].comm.lag > 0) return true;
     return false;
-}
-
-// Each row of routed traffic must be an element, so that rows can be counted.
-static bool check_elements(const Forward *forward, const Schedule *schedule, Err *err) {
-    uint64_t row_B = numfmt_bytes(forward->format, forward->arch->hidden);
-    for (OpId id = 0; id < schedule->op_count; id++) {
-        const Op *op = &schedule->ops[id];
-        char text[SCHEDULE_TEXT_MAX];
-        if (op->kind == OP_COLLECTIVE && op->comm.split != SPLIT_EVEN && op->comm.element != row_B)
-            return err_set(err,
-                           "%s: elements of %u bytes cut rows of %llu: %u choices do not "
-                           "divide over %u tp ranks",
-                           schedule_op_text(schedule, id, text), op->comm.element,
-                           (unsigned long long)row_B, forward->top_k, forward->pool->tp);
-    }
-    return true;
 }
 
 static bool say_works(const Schedule *schedule, TimelineFileWork *works, Err *err) {
@@ -271,28 +296,41 @@ static void open_run(Forward *forward, ForwardRank *rank) {
     }
 }
 
-static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *err) {
-    Forward *forward = self;
-    const Pool *pool = forward->pool;
-    if (!check_shape(forward, job, err) || !check_elements(forward, job->schedule, err) ||
-        !say_works(job->schedule, works, err))
-        return false;
+void forward_size_run(Forward *forward, const Job *job) {
+    const StepShape *shape = &job->shape;
+    uint32_t sequences = (uint32_t)shape->sequences;
+    uint32_t *base = mem_alloc(sequences, sizeof *base);
+    for (uint32_t i = 0; i < sequences; i++) {
+        base[i] = base_of(forward, i);
+        if (forward->base != NULL) base[i] += forward->rounds * forward_length(forward, i);
+    }
+    mem_free(forward->base);
+    forward->base = base;
     forward->job = job;
-    forward->base += forward->advance;
-    forward->sequences = (uint32_t)job->shape.sequences;
-    forward->per_pass = (uint32_t)(job->shape.tokens / job->shape.sequences);
+    forward->sequences = sequences;
+    forward->per_pass = (uint32_t)(shape->tokens / sequences);
+    forward->longer = (uint32_t)(shape->tokens % sequences);
     forward->batches = batches_of(forward, job);
+    forward->texts = forward->options.texts;
+    if (forward->texts == 0)
+        forward->texts = (uint32_t)all_sequences(forward, sequences, forward->batches);
     forward->rounds = job->schedule->roles[0].passes / forward->batches;
-    forward->advance = forward->rounds * forward->per_pass;
     forward->feeds_back = receives_tokens(job->schedule);
-    forward->parts = pool->moe_chunks > 2 ? pool->moe_chunks : 2;
-    if (!check_context(forward, err)) return false;
-    uint64_t count = (uint64_t)forward_sequences(forward) * forward->rounds;
+    forward->parts = forward->pool->moe_chunks > 2 ? forward->pool->moe_chunks : 2;
+    uint64_t count = (uint64_t)forward->texts * forward->rounds;
     mem_free(forward->logits);
     mem_free(forward->has_logits);
     forward->logits = mem_alloc(count * forward->arch->vocab, sizeof *forward->logits);
     forward->has_logits = mem_alloc(count, sizeof *forward->has_logits);
-    for (uint32_t i = 0; i < pool_ranks(pool); i++)
+}
+
+static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *err) {
+    Forward *forward = self;
+    if (!check_shape(forward, job, err) || !check_context(forward, job, err) ||
+        !say_works(job->schedule, works, err))
+        return false;
+    forward_size_run(forward, job);
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++)
         if (forward->ranks[i] != NULL) open_run(forward, forward->ranks[i]);
     return true;
 }
@@ -358,28 +396,30 @@ ComputeUnit forward_unit(Forward *forward) {
     forward->vtable = (Routing){.self = forward,
                                 .rows = forward_rows,
                                 .arrives = forward_arrives,
-                                .room_B = forward_room_B};
+                                .room_B = forward_room_B,
+                                .row_B = forward->row_B};
     return (ComputeUnit){.name = "model",
                          .self = forward,
                          .prepare = prepare,
                          .run = run,
-                         .routing = free_run ? &forward->vtable : NULL};
+                         .routing = free_run ? &forward->vtable : NULL,
+                         .share_B = forward_share_B,
+                         .leave = forward_leave};
 }
 
 // ---- Results.
 
-uint32_t forward_sequences(const Forward *forward) {
-    const Pool *pool = forward->pool;
-    return pool->replicas * pool->dp * forward->batches * forward->sequences;
+uint32_t forward_texts(const Forward *forward) {
+    return forward->texts;
 }
 
 uint32_t forward_rounds(const Forward *forward) {
     return forward->rounds;
 }
 
-const float *forward_logits(const Forward *forward, uint32_t sequence, uint32_t round) {
-    if (sequence >= forward_sequences(forward) || round >= forward->rounds) return NULL;
-    uint64_t at = (uint64_t)sequence * forward->rounds + round;
+const float *forward_logits(const Forward *forward, uint32_t text, uint32_t round) {
+    if (text >= forward->texts || round >= forward->rounds) return NULL;
+    uint64_t at = (uint64_t)text * forward->rounds + round;
     return forward->has_logits[at] ? forward->logits + at * forward->arch->vocab : NULL;
 }
 

@@ -2,12 +2,20 @@
 // the kernels of exec/kernel for each OpWork. All numbers go through the schedule's buffers, so
 // that the schedule that is priced is the one that runs.
 //
-// Sequences are numbered ((replica * dp + d) * batches + m) * sequences + s over all ranks,
-// so that plans that hold the same number of them run the same texts. Token t of a sequence comes
-// from the seed; in a decode run, from its second round on, it is the one that was sampled before
-// (the most probable). Pass p of a run is round p / batches of micro-batch p % batches;
-// each round continues the text, and so does the next run of the same Forward (prefill, then
-// decode).
+// Texts are dealt to micro-batch m of group replica * dp + d in order of group * batches + m, to
+// each as many as to the others and one more to the first ones, so that all plans run the same
+// texts. Sequences of a micro-batch behind its texts are padding: they are computed, as an engine
+// does whose ranks must all take part in a step, and left out of what the run gives. Tokens that do
+// not divide over the sequences of a step leave one more to the first ones.
+//
+// Token t of a text comes from the seed; in a decode run, from its second round on, it is the one
+// that was sampled before (the most probable). Pass p of a run is round p / batches of micro-batch
+// p % batches; each round continues the text, and so does the next run of the same Forward
+// (prefill, then decode).
+//
+// Ranks that share the tokens of a group outside of attention have ceil(tokens / ranks) of them, or
+// one less, or none. The schedule's sizes are those of the mean; a run moves whole tokens
+// (ComputeUnit.share_B).
 #ifndef EXEC_FORWARD_H
 #define EXEC_FORWARD_H
 
@@ -31,8 +39,11 @@ typedef enum ForwardRouting { FORWARD_FREE, FORWARD_FORCED } ForwardRouting;
 
 typedef struct ForwardOptions {
     uint64_t seed;
+    uint32_t texts;   // over all ranks; 0: as many as there are sequences, none is padding
     uint32_t context; // tokens that a sequence may have: room of its caches
-    uint32_t cached;  // of these, that the caches begin with, as seeded values without a text
+    // Of these, that the caches begin with, as seeded values without a text; the first
+    // `cached_longer` sequences of a micro-batch have one more.
+    uint32_t cached, cached_longer;
     ForwardRouting routing;
     const uint32_t *ranks; // of this process; NULL: all. Borrowed
     uint32_t rank_count;
@@ -41,7 +52,9 @@ typedef struct ForwardOptions {
     const uint32_t *weights_of;
 } ForwardOptions;
 
-// Refused by name: what no kernel computes. `arch`, `pool` and what options point to outlive it.
+// Refuses by name a part of the model or of the plan that no kernel computes.
+bool forward_check(const Arch *arch, const Pool *pool, Err *err);
+// Refused as there. `arch`, `pool` and what options point to outlive it.
 bool forward_open(const Arch *arch, const ForwardConfig *config, const Pool *pool,
                   const ForwardOptions *options, Forward **out, Err *err);
 void forward_close(Forward *forward); // NULL is fine
@@ -49,13 +62,13 @@ void forward_close(Forward *forward); // NULL is fine
 // For interp_run, one run after the other, each of a schedule of lower_plan for the pool.
 ComputeUnit forward_unit(Forward *forward);
 
-// Of the last run: sequences over all ranks, rounds, and the logits [vocab] behind the last token
-// of a round; NULL when they are in another process.
-uint32_t forward_sequences(const Forward *forward);
+// Of the last run: texts over all ranks, rounds, and the logits [vocab] behind the last token of a
+// round; NULL when they are in another process.
+uint32_t forward_texts(const Forward *forward);
 uint32_t forward_rounds(const Forward *forward);
-const float *forward_logits(const Forward *forward, uint32_t sequence, uint32_t round);
+const float *forward_logits(const Forward *forward, uint32_t text, uint32_t round);
 
-// How close the choices of experts were in all runs, on the ranks of this process. A near tie is a
+// How close the choices of experts were in all runs, each counted once. A near tie is a
 // choice where the last chosen score is less than FORWARD_NEAR above the best that was not.
 #define FORWARD_NEAR 1e-4F
 typedef struct ForwardTies {
@@ -63,6 +76,11 @@ typedef struct ForwardTies {
     float least_margin; // INFINITY when there was no choice
 } ForwardTies;
 ForwardTies forward_ties(const Forward *forward);
+
+// For a process that has not run these ranks: what forward_unit's `leave` made of a rank after the
+// run of this job. Refused: bytes that are not of such a run.
+bool forward_take(Forward *forward, const Job *job, uint32_t rank, const uint8_t *bytes,
+                  uint64_t count, Err *err);
 
 // Where the tokens of the last run went, as a Load that a simulation of the same schedule takes. Of
 // the ranks of this process.

@@ -33,8 +33,7 @@ static float *cache_row(const ForwardStep *step, ForwardToken token) {
 static bool next_run(const ForwardStep *step, uint64_t *index, uint64_t *count) {
     *index += *count;
     if (*index >= step->tokens) return false;
-    uint64_t in_sequence = (step->first + *index) % step->forward->per_pass;
-    *count = step->forward->per_pass - in_sequence;
+    *count = forward_token(step, step->first + *index).left;
     if (*count > step->tokens - *index) *count = step->tokens - *index;
     return true;
 }
@@ -67,14 +66,16 @@ static void fill_row(const Forward *forward, const ForwardRank *rank, Digest has
 }
 
 void forward_fill_cache(const Forward *forward, ForwardRank *rank) {
-    uint32_t cached = forward->options.cached;
     uint64_t texts = (uint64_t)forward->batches * forward->sequences, width = forward->cache_width;
     for (uint32_t layer = 0; layer < rank->weights.layer_count; layer++) {
         for (uint64_t text = 0; text < texts; text++) {
             float *rows = rank->cache + (layer * texts + text) * forward->options.context * width;
+            uint32_t sequence = (uint32_t)(text % forward->sequences);
+            uint32_t batch = (uint32_t)(text / forward->sequences);
+            uint32_t cached = forward_cached(forward, sequence);
             Digest hash = hash_u64(hash_string(HASH_START, "cache"), forward->options.seed);
             hash = hash_u64(hash, rank->weights.first_layer + layer);
-            hash = hash_u64(hash, rank->group * texts + text);
+            hash = hash_u64(hash, forward_text_number(forward, rank->group, batch, sequence));
             for (uint32_t i = 0; i < cached; i++)
                 fill_row(forward, rank, hash_u64(hash, i), rows + i * width);
             convert_round(forward->cache_format, rows, cached * width);
@@ -102,6 +103,8 @@ static void turn_heads(const ForwardStep *step, uint64_t count, uint64_t width, 
                        uint32_t position, float *heads) {
     const Weight *weight = forward_weight(step, norm);
     NormShape shape = {.rows = count, .width = width, .stride = width};
+    if (weight->n > width)
+        shape = (NormShape){.rows = 1, .width = weight->n, .stride = weight->n}; // all at once
     if (weight->n > 0)
         elementwise_norm(&shape, heads, weight->values, step->forward->config.norm_epsilon, heads);
     for (uint64_t i = 0; i < count; i++)

@@ -9,6 +9,7 @@
 
 #include "exec/forward.h"
 #include "model/base/file.h"
+#include "model/base/wide.h"
 #include "model/plan/lower.h"
 #include "model/plan/plan.h"
 #include "model/plan/schedule_unroll.h"
@@ -81,8 +82,9 @@ static bool read_inputs(ForwardCommand *command, const Job *job, const CliArgs *
     const char *model, *plan;
     return need(args, "model", &model, err) && need(args, "plan", &plan, err) &&
            arch_load_assuming(model, cli_text(args, "assume"), &command->arch, err) &&
-           forward_config_read(model, &command->arch, &command->config, err) &&
-           plan_read(plan, &command->file, err) && find_pool(command, job->schedule, plan, err);
+           plan_read(plan, &command->file, err) && find_pool(command, job->schedule, plan, err) &&
+           forward_check(&command->arch, command->pool, err) &&
+           forward_config_read(model, &command->arch, &command->config, err);
 }
 
 // ---- The unit.
@@ -97,21 +99,40 @@ static bool run(void *self, const OpInstance *instance, Err *err) {
     return command->unit.run(command->unit.self, instance, err);
 }
 
+static uint64_t share_B(void *self, const OpInstance *instance, uint32_t rank) {
+    const ForwardCommand *command = self;
+    return command->unit.share_B(command->unit.self, instance, rank);
+}
+
+static void leave(void *self, uint32_t rank, Text *out) {
+    const ForwardCommand *command = self;
+    command->unit.leave(command->unit.self, rank, out);
+}
+
+static bool take(void *self, const Job *job, uint32_t rank, const uint8_t *bytes, uint64_t count,
+                 Err *err) {
+    const ForwardCommand *command = self;
+    return forward_take(command->forward, job, rank, bytes, count, err);
+}
+
 // Tokens of a sequence: cached ones before the run, and with those of all passes.
 static bool read_texts(const ForwardCommand *command, const Job *job, ForwardOptions *options,
                        Err *err) {
     const StepShape *shape = &job->shape;
     uint64_t passes = job->schedule->roles[0].passes, batches = command->pool->micro_batches;
     uint64_t rounds = passes < batches ? 1 : passes / batches;
-    if (shape->sequences == 0 || shape->tokens % shape->sequences != 0 ||
-        shape->kv_tokens % shape->sequences != 0 || shape->kv_tokens < shape->tokens)
+    if (shape->sequences == 0 || shape->tokens < shape->sequences ||
+        shape->kv_tokens < shape->tokens)
         return err_set(err,
-                       "expected equal sequences: %" PRIu64 " new tokens and %" PRIu64
-                       " cached ones (new ones included) of %" PRIu64 " sequences",
+                       "%" PRIu64 " new tokens and %" PRIu64 " cached ones of %" PRIu64
+                       " sequences, expected one or more new ones of each, and the new ones among "
+                       "those that are cached",
                        shape->tokens, shape->kv_tokens, shape->sequences);
-    uint64_t cached = (shape->kv_tokens - shape->tokens) / shape->sequences;
-    uint64_t context = cached + rounds * (shape->tokens / shape->sequences);
+    uint64_t before = shape->kv_tokens - shape->tokens, cached = before / shape->sequences;
+    uint64_t longest = wide_div_up_u64(shape->tokens, shape->sequences);
+    uint64_t context = wide_div_up_u64(before, shape->sequences) + rounds * longest;
     if (context > UINT32_MAX) return err_set(err, "a context of %" PRIu64 " tokens", context);
+    options->cached_longer = (uint32_t)(before % shape->sequences);
     options->cached = (uint32_t)cached;
     options->context = (uint32_t)context;
     return true;
@@ -120,11 +141,19 @@ static bool read_texts(const ForwardCommand *command, const Job *job, ForwardOpt
 bool forward_command_open(const char *file, const Job *job, const CliArgs *args, ComputeUnit *out,
                           Err *err) {
     ForwardCommand *command = mem_alloc(1, sizeof *command);
+    uint64_t texts = cli_count(args, "texts");
     ForwardOptions options = {.seed = cli_count(args, "seed"),
+                              .texts = texts < UINT32_MAX ? (uint32_t)texts : UINT32_MAX,
                               .routing = (ForwardRouting)cli_choice(args, "routing")};
     (void)file;
     *command = (ForwardCommand){0};
-    *out = (ComputeUnit){.name = "model", .self = command, .prepare = prepare, .run = run};
+    *out = (ComputeUnit){.name = "model",
+                         .self = command,
+                         .prepare = prepare,
+                         .run = run,
+                         .share_B = share_B,
+                         .leave = leave,
+                         .take = take};
     if (!read_inputs(command, job, args, err) || !read_texts(command, job, &options, err) ||
         !forward_open(&command->arch, &command->config, command->pool, &options, &command->forward,
                       err))
@@ -162,12 +191,12 @@ static bool write_logits(const ForwardCommand *command, const char *path, Err *e
     text_add(&text, "sequence,round,token");
     for (uint32_t i = 0; i < vocab; i++) text_addf(&text, ",%u", i);
     text_add_char(&text, '\n');
-    uint32_t rows = forward_sequences(forward) * forward_rounds(forward);
+    uint32_t rows = forward_texts(forward) * forward_rounds(forward);
     for (uint32_t row = 0; good && row < rows; row++) {
         uint32_t sequence = row / forward_rounds(forward), round = row % forward_rounds(forward);
         const float *logits = forward_logits(forward, sequence, round);
         good = logits != NULL ||
-               err_set(err, "--logits: sequence %u was computed in another process", sequence);
+               err_set(err, "--logits: text %u was computed in another process", sequence);
         if (!good) break;
         text_addf(&text, "%u,%u,%u", sequence, round, most_probable(logits, vocab));
         for (uint32_t i = 0; i < vocab; i++) {
@@ -203,9 +232,6 @@ static void print_ties(const ForwardCommand *command, Text *out) {
 bool forward_command_finish(const ComputeUnit *unit, const CliArgs *args, Text *out, Err *err) {
     const ForwardCommand *command = unit->self;
     const char *logits = cli_text(args, "logits"), *load = cli_text(args, "write-load");
-    if ((logits != NULL || load != NULL) && forward_rounds(command->forward) == 0)
-        return err_set(err, "--%s: the ranks computed in other processes, expected --backend host",
-                       logits != NULL ? "logits" : "write-load");
     if ((logits != NULL && !write_logits(command, logits, err)) ||
         (load != NULL && !write_load(command, load, err)))
         return false;

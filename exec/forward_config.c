@@ -11,17 +11,31 @@
 typedef struct FamilyRow {
     const char *model_type;
     RopePairs pairs;
+    double turned, epsilon; // of the elements of a head; of norms
     RouterScore score;
     bool normalises;
     double scaling;
+    const char *method, *grouped; // topk_method, and the other one that it may be
 } FamilyRow;
 
+// With groups "group_limited_greedy" takes those of the best experts, "noaux_tc" those of the two
+// best.
+#define DENSE          ROUTER_SOFTMAX, false, 1, "greedy", NULL
+#define SIGMOID(scale) ROUTER_SIGMOID, true, scale, "noaux_tc", NULL
 static const FamilyRow family_rows[] = {
-    {"qwen3", ROPE_HALVES, ROUTER_SOFTMAX, false, 1},
-    {"qwen3_moe", ROPE_HALVES, ROUTER_SOFTMAX, false, 1},
-    {"mixtral", ROPE_HALVES, ROUTER_SOFTMAX, true, 1},
-    {"deepseek_v3", ROPE_INTERLEAVED, ROUTER_SIGMOID, true, 2.5},
-    {"kimi_k2", ROPE_INTERLEAVED, ROUTER_SIGMOID, true, 2.5},
+    {"llama", ROPE_HALVES, 1, 1e-6, DENSE},
+    {"mistral", ROPE_HALVES, 1, 1e-6, DENSE},
+    {"qwen2", ROPE_HALVES, 1, 1e-6, DENSE},
+    {"qwen3", ROPE_HALVES, 1, 1e-6, DENSE},
+    {"qwen3_moe", ROPE_HALVES, 1, 1e-6, ROUTER_SOFTMAX, false, 1, "greedy", NULL},
+    {"olmoe", ROPE_HALVES, 1, 1e-5, ROUTER_SOFTMAX, false, 1, "greedy", NULL},
+    {"mixtral", ROPE_HALVES, 1, 1e-6, ROUTER_SOFTMAX, true, 1, "greedy", NULL},
+    {"glm4_moe", ROPE_HALVES, 0.5, 1e-5, SIGMOID(1)},
+    {"dots1", ROPE_HALVES, 1, 1e-6, ROUTER_SIGMOID, false, 1, "noaux_tc", NULL},
+    {"deepseek_v2", ROPE_INTERLEAVED, 1, 1e-6, ROUTER_SOFTMAX, false, 1, "greedy",
+     "group_limited_greedy"},
+    {"deepseek_v3", ROPE_INTERLEAVED, 1, 1e-6, SIGMOID(2.5)},
+    {"kimi_k2", ROPE_INTERLEAVED, 1, 1e-6, SIGMOID(2.5)},
 };
 
 static const FamilyRow *family_of(const char *model_type) {
@@ -61,9 +75,16 @@ static bool read_scaling(JsonNode root, RopeSpec *rope, Err *err) {
            read_number(node, "mscale_all_dim", &rope->mscale_all_dim, err);
 }
 
-static bool read_rope(JsonNode root, const Arch *arch, RopeSpec *rope, Err *err) {
+static bool read_rope(JsonNode root, const Arch *arch, const FamilyRow *family, RopeSpec *rope,
+                      Err *err) {
     const AttentionSpec *spec = &arch->attentions[0];
-    rope->width = spec->kind == ATTENTION_MLA ? spec->rope : spec->head_dim;
+    double turned = family->turned;
+    if (!read_number(root, "partial_rotary_factor", &turned, err)) return false;
+    if (!(turned > 0 && turned <= 1) || (turned < 1 && spec->kind == ATTENTION_MLA))
+        return json_error(json_find(root, "partial_rotary_factor"), err,
+                          "no kernel that turns %g of a head", turned);
+    rope->width =
+        spec->kind == ATTENTION_MLA ? spec->rope : (uint32_t)((double)spec->head_dim * turned);
     rope->theta = 10000;
     if (json_has(root, "rope_parameters"))
         return json_error(json_find(root, "rope_parameters"), err,
@@ -78,17 +99,48 @@ static bool read_rope(JsonNode root, const Arch *arch, RopeSpec *rope, Err *err)
                    arch->name, rope->theta, rope->factor);
 }
 
-static bool read_router(JsonNode root, RouterSpec *router, Err *err) {
-    double scaling = (double)router->scaling;
-    bool sigmoid = router->score == ROUTER_SIGMOID;
+// How groups are chosen; without groups that is the same.
+static bool read_method(JsonNode root, const FamilyRow *family, RouterSpec *router, Err *err) {
+    uint64_t groups = 1;
+    const char *found = family->method;
+    if (json_has(root, "topk_method") && !json_string(root, "topk_method", &found, err))
+        return false;
+    if (json_has(root, "n_group") && !json_u64(root, "n_group", &groups, err)) return false;
+    bool is_grouped = family->grouped != NULL && strcmp(found, family->grouped) == 0;
+    if (!is_grouped && strcmp(found, family->method) != 0)
+        return json_error(json_find(root, "topk_method"), err,
+                          "no kernel for \"%s\", only for \"%s\"", found, family->method);
+    if (groups > 1 && !is_grouped && family->score == ROUTER_SOFTMAX)
+        return json_error(json_find(root, "n_group"), err,
+                          "no kernel for groups of experts chosen by \"%s\"", found);
+    router->worth = is_grouped ? ROUTER_BEST : ROUTER_TWO_BEST;
+    return true;
+}
+
+static bool read_router(JsonNode root, const FamilyRow *family, RouterSpec *router, Err *err) {
+    double scaling = family->scaling;
+    *router = (RouterSpec){.score = family->score, .normalises = family->normalises};
     if (json_has(root, "norm_topk_prob") &&
         !json_bool(root, "norm_topk_prob", &router->normalises, err))
         return false;
-    if (!expect(root, "scoring_func", sigmoid ? "sigmoid" : "softmax", err) ||
-        !expect(root, "topk_method", sigmoid ? "noaux_tc" : "greedy", err) ||
+    if (!expect(root, "scoring_func", family->score == ROUTER_SIGMOID ? "sigmoid" : "softmax",
+                err) ||
+        !read_method(root, family, router, err) ||
         !read_number(root, "routed_scaling_factor", &scaling, err))
         return false;
     router->scaling = (float)scaling;
+    return true;
+}
+
+// Fields of some families that clamp or change what no kernel here does.
+static bool check_rest(JsonNode root, const FamilyRow *family, const RouterSpec *router, Err *err) {
+    bool is_v2 = strcmp(family->model_type, "deepseek_v2") == 0;
+    if (json_has(root, "clip_qkv"))
+        return json_error(json_find(root, "clip_qkv"), err,
+                          "no kernel that clamps queries, keys and values");
+    if (is_v2 && router->normalises)
+        return json_error(json_find(root, "norm_topk_prob"), err,
+                          "no kernel for weights that are normalised in this family");
     return true;
 }
 
@@ -97,16 +149,16 @@ static bool read_root(JsonNode root, const Arch *arch, ForwardConfig *out, Err *
     if (!json_string(root, "model_type", &model_type, err)) return false;
     const FamilyRow *family = family_of(model_type);
     if (family == NULL)
-        return json_error(json_find(root, "model_type"), err,
-                          "no kernels for models of this family (%s)", model_type);
-    ForwardConfig config = {.norm_epsilon = 1e-6,
-                            .rope.pairs = family->pairs,
-                            .router = {.score = family->score,
-                                       .normalises = family->normalises,
-                                       .scaling = (float)family->scaling}};
+        return json_error(
+            json_find(root, "model_type"), err,
+            "no kernels for the rotation and the choices of models of this family (%s)",
+            model_type);
+    ForwardConfig config = {.norm_epsilon = family->epsilon, .rope.pairs = family->pairs};
     if (!read_number(root, "rms_norm_eps", &config.norm_epsilon, err) ||
-        !expect(root, "hidden_act", "silu", err) || !read_rope(root, arch, &config.rope, err) ||
-        !read_router(root, &config.router, err))
+        !expect(root, "hidden_act", "silu", err) ||
+        !read_rope(root, arch, family, &config.rope, err) ||
+        !read_router(root, family, &config.router, err) ||
+        !check_rest(root, family, &config.router, err))
         return false;
     *out = config;
     return true;

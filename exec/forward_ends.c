@@ -14,10 +14,10 @@
 static bool token_at(ForwardStep *step, uint64_t index, uint32_t *out) {
     const Forward *forward = step->forward;
     ForwardToken token = forward_token(step, index);
-    bool sampled = forward->per_pass == 1 && step->round > 0;
+    bool sampled = forward->per_pass == 1 && forward->longer == 0 && step->round > 0;
     if (!sampled || (forward->pool->pp > 1 && !forward->feeds_back)) {
         *out = forward_text(forward->options.seed, forward->arch->vocab,
-                            forward_sequence_number(step, token.sequence), token.position);
+                            forward_step_text(step, token.sequence), token.position);
         return true;
     }
     if (!forward->feeds_back) {
@@ -108,9 +108,10 @@ bool forward_norm(ForwardStep *step) {
 static const float *last_token(ForwardStep *step, uint32_t sequence) {
     const Forward *forward = step->forward;
     const Schedule *schedule = forward->job->schedule;
-    uint64_t index = (uint64_t)(sequence + 1) * forward->per_pass - 1,
-             hidden = forward->arch->hidden;
-    uint32_t slice;
+    uint32_t ended = sequence + 1, slice;
+    uint64_t hidden = forward->arch->hidden;
+    uint64_t index = (uint64_t)ended * forward->per_pass +
+                     (ended < forward->longer ? ended : forward->longer) - 1;
     for (uint32_t i = 0; (slice = forward_slice(step, SLICE_READ, i)) != SCHEDULE_NONE; i++) {
         const Extent *extent = &schedule->slices[slice].bytes;
         uint32_t parts = extent->parts > 1 ? extent->parts : 1;
@@ -143,7 +144,9 @@ bool forward_head(ForwardStep *step) {
 
 static void keep_logits(const ForwardStep *step, uint32_t sequence, const float *logits) {
     const Forward *forward = step->forward;
-    uint64_t at = (uint64_t)forward_sequence_number(step, sequence) * forward->rounds + step->round;
+    uint32_t text = forward_step_text(step, sequence);
+    uint64_t at = (uint64_t)text * forward->rounds + step->round;
+    if (text >= forward->texts) return;
     memcpy(forward->logits + at * forward->arch->vocab, logits,
            forward->arch->vocab * sizeof *logits);
     forward->has_logits[at] = true;

@@ -15,6 +15,7 @@
 #include "exec/kernel/elementwise.h"
 #include "exec/kernel/gemm.h"
 #include "exec/kernel/permute.h"
+#include "model/base/wide.h"
 
 typedef struct Route { // as in the schedule's buffer
     uint32_t expert;
@@ -22,6 +23,11 @@ typedef struct Route { // as in the schedule's buffer
 } Route;
 
 // ---- Dense and shared parts.
+
+static void add_bias(const Weight *bias, uint64_t rows, uint64_t width, float *out) {
+    for (uint64_t i = 0; bias->n > 0 && i < rows; i++)
+        elementwise_add(width, bias->values, out + i * width);
+}
 
 bool forward_product(ForwardStep *step, WeightSlot slot, uint64_t rows, uint64_t in_width) {
     const Weight *weight = forward_weight(step, slot);
@@ -37,6 +43,7 @@ bool forward_product(ForwardStep *step, WeightSlot slot, uint64_t rows, uint64_t
     GemmShape shape = gemm_close(rows, weight->n, weight->k);
     shape.a_stride = in_width;
     gemm_rows(&shape, in, weight->values, out);
+    if (slot == WEIGHT_QKV) add_bias(forward_weight(step, WEIGHT_QKV_BIAS), rows, weight->n, out);
     return forward_done(step, write, rows * weight->n, out);
 }
 
@@ -68,6 +75,16 @@ static RouterSpec spec_of(const ForwardStep *step) {
     return spec;
 }
 
+// Whether the choice of the rank's own token `index` is to be counted: each by one rank, where it
+// is made and not again where tokens are gathered, and none of padding.
+static bool is_counted(const ForwardStep *step, uint64_t index) {
+    const Forward *forward = step->forward;
+    if (step->op->compute.work != WORK_TOP_K) return false;
+    if (forward->token_ways == 1 && step->rank->tp_index > 0) return false;
+    ForwardToken token = forward_token(step, step->first + step->own_first + index);
+    return forward_step_text(step, token.sequence) < forward->texts;
+}
+
 static void note_margin(ForwardRank *rank, float margin) {
     rank->choices++;
     rank->near += margin < FORWARD_NEAR;
@@ -91,7 +108,7 @@ static bool choose(ForwardStep *step, uint64_t tokens, const float *scores, uint
             continue;
         }
         router_choose(&spec, own, bias->n > 0 ? bias->values : NULL, scratch, &choice);
-        note_margin(step->rank, choice.margin);
+        if (is_counted(step, i)) note_margin(step->rank, choice.margin);
     }
     return true;
 }
@@ -109,16 +126,17 @@ bool forward_router(ForwardStep *step) {
     return true;
 }
 
-// Each token is counted by one rank.
-static void count_choices(const ForwardStep *step, uint64_t pairs, const uint32_t *experts) {
+static void count_choices(const ForwardStep *step, const uint32_t *experts) {
     const Forward *forward = step->forward;
     const Arch *arch = forward->arch;
-    uint64_t number = 0;
-    if (forward->token_ways == 1 && step->rank->tp_index > 0) return;
+    uint64_t number = 0, top_k = forward_mlp_spec(step)->top_k;
     for (uint32_t i = 0; i < step->layer; i++)
         number += arch->mlps[arch->kinds[arch->kind_of_layer[i]].mlp].experts > 0;
-    for (uint64_t i = 0; i < pairs; i++)
-        step->rank->counts[number * forward->experts + experts[i]]++;
+    for (uint64_t i = 0; i < step->own; i++) {
+        if (!is_counted(step, i)) continue;
+        for (uint64_t k = 0; k < top_k; k++)
+            step->rank->counts[number * forward->experts + experts[i * top_k + k]]++;
+    }
 }
 
 bool forward_top_k(ForwardStep *step) {
@@ -133,7 +151,7 @@ bool forward_top_k(ForwardStep *step) {
         !choose(step, step->own, (const float *)(const void *)scores, routes->experts,
                 routes->weights))
         return false;
-    count_choices(step, pairs, routes->experts);
+    count_choices(step, routes->experts);
     for (uint64_t i = 0; i < pairs; i++) {
         Route route = {routes->experts[i], routes->weights[i]};
         memcpy(out + i * sizeof route, &route, sizeof route);
@@ -184,19 +202,25 @@ static bool sort_pairs(ForwardStep *step, uint64_t tokens, ForwardRoutes *routes
     return true;
 }
 
+// Of so many tokens of each group, those of all ranks that hold the cuts of this rank's experts.
+static uint64_t tokens_of_cuts(const ForwardStep *step, uint64_t tokens) {
+    uint32_t cuts = step->forward->pool->moe_tp, rank = step->instance->rank;
+    uint64_t sum = 0, first;
+    for (uint32_t i = 0; i < cuts; i++)
+        sum += forward_own_tokens(step->forward, tokens, rank / cuts * cuts + i, &first);
+    return sum;
+}
+
 // Tokens of slice `in` that the operation is about: a chunk of them where the operation is of a
 // part and the slice of the whole.
 static void routed_tokens(const ForwardStep *step, uint32_t in, uint64_t *first, uint64_t *count) {
     const Forward *forward = step->forward;
     const Slice *slice = &forward->job->schedule->slices[in];
-    uint32_t ways = forward->token_ways, parts = step->op->compute.bytes.parts;
-    uint64_t cuts = forward->pool->moe_tp, skipped;
+    uint32_t parts = step->op->compute.bytes.parts;
+    bool is_chunk = parts > 1 && slice->bytes.parts <= 1;
     *first = 0;
-    *count = step->own * cuts;
-    if (parts <= 1 || slice->bytes.parts > 1) return;
-    collective_chunk(forward->job->shape.tokens, 1, ways, ways > 1 ? step->rank->tp_index : 0,
-                     &skipped, count);
-    collective_chunk(*count * cuts, 1, parts, step->part, first, count);
+    *count = tokens_of_cuts(step, is_chunk ? forward->job->shape.tokens : step->tokens);
+    if (is_chunk) collective_chunk(*count, 1, parts, step->part, first, count);
 }
 
 bool forward_permute(ForwardStep *step) {
@@ -415,19 +439,25 @@ bool forward_arrives(void *self, const OpInstance *dispatch, uint32_t source, co
     return true;
 }
 
-// Tokens of a part that the rank with the most has outside of attention.
+// Tokens of a part that ranks which hold the cuts of one expert have at most outside of attention:
+// of a batch, or of a chunk of theirs.
 static uint64_t tokens_most(const Forward *forward, const Job *job, const Extent *size) {
-    const Extent one = {
-        .per_token = 1, .divide = forward->token_ways, .part = size->part, .parts = size->parts};
-    return extent_value(&one, &job->shape);
+    uint64_t ways = forward->token_ways, cuts = forward->pool->moe_tp;
+    uint32_t parts = size->parts > 1 ? size->parts : 1;
+    uint64_t of_batch =
+        cuts * wide_div_up_u64(step_shape_part(&job->shape, size->part, parts).tokens, ways);
+    uint64_t of_chunk = wide_div_up_u64(cuts * wide_div_up_u64(job->shape.tokens, ways), parts);
+    return of_batch > of_chunk ? of_batch : of_chunk;
 }
 
 // Rows that may come to the experts of one rank: each token once for each of its experts.
 static uint64_t rows_worst(const Forward *forward, const Job *job, const Extent *size,
                            uint32_t held) {
-    uint64_t ranks = forward->token_ways > 1 ? pool_stage_ranks(forward->pool) : forward->pool->dp;
-    return tokens_most(forward, job, size) * ranks *
-           (held < forward->top_k ? held : forward->top_k);
+    const Pool *pool = forward->pool;
+    uint64_t tokens = forward->routing == LOWER_ALL_TO_ALL
+                          ? tokens_most(forward, job, size) * pool->ep
+                          : job->shape.tokens * pool->dp;
+    return tokens * (held < forward->top_k ? held : forward->top_k);
 }
 
 // What an operation needs of a buffer that it touches by this slice.
@@ -436,10 +466,10 @@ static uint64_t need_B(const Forward *forward, const Job *job, const Op *op, con
     bool reads = slice->access == SLICE_READ;
     if (op->kind == OP_COLLECTIVE && op->comm.split != SPLIT_EVEN) {
         bool held = (op->comm.split == SPLIT_BY_SOURCE) == reads;
-        uint64_t own = tokens_most(forward, job, &op->comm.bytes) * forward->pool->moe_tp;
+        uint64_t own = tokens_most(forward, job, &op->comm.bytes);
         uint64_t rows = held ? rows_worst(forward, job, &op->comm.bytes, op->comm.experts)
                              : own * forward->top_k;
-        return op->comm.element * rows;
+        return forward->row_B * rows;
     }
     if (op->kind != OP_GROUPED_GEMM || (reads && compute->work == WORK_EXPERTS_GATE_UP)) return 0;
     return numfmt_bytes(forward->format, reads ? compute->k : compute->n) *

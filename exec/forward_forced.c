@@ -19,12 +19,18 @@ static uint32_t moe_layer_of(const ForwardStep *step) {
 
 typedef struct Deal {
     const Load *load;
-    uint32_t moe_layer, experts, row; // row of the load: its source
+    uint32_t moe_layer, experts, row; // row of the load: its source; behind the last: all together
 } Deal;
 
 static CollectiveShare share_of(const Deal *deal, uint32_t first, uint32_t count) {
     CollectiveShare share = {0};
     uint64_t whole;
+    if (deal->row >= deal->load->sources) {
+        load_share(deal->load, deal->moe_layer, deal->experts, 0, first, &share.before, &whole);
+        load_share(deal->load, deal->moe_layer, deal->experts, first, count, &share.part,
+                   &share.whole);
+        return share;
+    }
     load_source_share(deal->load, deal->moe_layer, deal->experts, deal->row, 0, first,
                       &share.before, &whole);
     load_source_share(deal->load, deal->moe_layer, deal->experts, deal->row, first, count,
@@ -74,7 +80,8 @@ static void count_pairs(const ForwardStep *step, uint64_t pairs, uint32_t *out) 
     const Forward *forward = step->forward;
     uint32_t moe_layer = moe_layer_of(step), first, count;
     if (forward->routing != LOWER_ALL_TO_ALL) {
-        Deal deal = {forward->job->load, moe_layer, forward->experts, 0};
+        const Load *load = forward->job->load;
+        Deal deal = {load, moe_layer, forward->experts, load->sources};
         deal_to_experts(&deal, pairs, 0, forward->experts, out);
         return;
     }

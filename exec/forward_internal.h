@@ -44,6 +44,7 @@ struct Forward {
     LowerRouting routing;
     uint32_t moe_layers, experts, top_k; // experts of the layers that have some; all alike
     uint32_t cache_width;                // floats of a token in one layer
+    uint64_t row_B;                      // of a token as it travels
     RopeTable rope;
     float attention_scale;
     ForwardRank **ranks; // [pool ranks], NULL of other processes
@@ -52,12 +53,13 @@ struct Forward {
     const Job *job;
     uint32_t batches;   // micro-batches
     uint32_t sequences; // of one micro-batch of a group
-    uint32_t per_pass;  // tokens of a sequence in a pass
-    uint32_t base;      // tokens of a sequence before the run
-    uint32_t advance;   // that the run adds
+    uint32_t texts;     // over all ranks: of those that are no padding
+    uint32_t per_pass;  // tokens of a sequence in a pass; the first `longer` have one more
+    uint32_t longer;
+    uint32_t *base; // heap, [sequences] tokens before the run
     uint32_t rounds, parts;
     bool feeds_back; // the first stage receives what was sampled
-    float *logits;   // heap, [all sequences][rounds][vocab]
+    float *logits;   // heap, [texts][rounds][vocab]
     bool *has_logits;
 };
 
@@ -95,12 +97,29 @@ float *forward_in(ForwardStep *step, uint32_t slice, uint64_t first, uint64_t co
 float *forward_out(ForwardStep *step, uint32_t slice, uint64_t count, ForwardScratch scratch);
 bool forward_done(ForwardStep *step, uint32_t slice, uint64_t count, const float *values);
 
-// Of the group's token `index` (of all parts): its sequence and position.
+// Tokens of a sequence that its caches begin with, and in a pass.
+uint32_t forward_cached(const Forward *forward, uint32_t sequence);
+uint32_t forward_length(const Forward *forward, uint32_t sequence);
+// Of the group's token `index` (of all parts): its sequence, its position in the text, and how many
+// tokens of the sequence are left in the pass, itself included.
 typedef struct ForwardToken {
-    uint32_t sequence, position;
+    uint32_t sequence, position, left;
 } ForwardToken;
 ForwardToken forward_token(const ForwardStep *step, uint64_t index);
-uint32_t forward_sequence_number(const ForwardStep *step, uint32_t sequence); // over all ranks
+// Over all ranks; of padding at least forward->texts.
+uint32_t forward_text_number(const Forward *forward, uint32_t group, uint32_t micro_batch,
+                             uint32_t sequence);
+uint32_t forward_step_text(const ForwardStep *step, uint32_t sequence);
+
+// Of so many tokens of a group, those of a rank outside of attention.
+uint64_t forward_own_tokens(const Forward *forward, uint64_t tokens, uint32_t rank,
+                            uint64_t *first);
+// Sizes of a run that was checked; the run before it has ended.
+void forward_size_run(Forward *forward, const Job *job);
+// ComputeUnit.leave (forward_leave.c); `self` is the Forward.
+void forward_leave(void *self, uint32_t rank, Text *out);
+// ComputeUnit.share_B; `self` is the Forward.
+uint64_t forward_share_B(void *self, const OpInstance *instance, uint32_t rank);
 
 // ---- What each operation does.
 

@@ -51,23 +51,71 @@ ForwardStep forward_step(Forward *forward, const OpInstance *instance, Err *err)
         step.first = tokens_before(forward->job, part->part, part->parts);
         step.tokens = step_shape_part(&forward->job->shape, part->part, part->parts).tokens;
     }
-    uint32_t ways = forward->token_ways;
-    collective_chunk(step.tokens, 1, ways, ways > 1 ? step.rank->tp_index : 0, &step.own_first,
-                     &step.own);
+    step.own = forward_own_tokens(forward, step.tokens, instance->rank, &step.own_first);
     return step;
+}
+
+uint32_t forward_cached(const Forward *forward, uint32_t sequence) {
+    return forward->options.cached + (sequence < forward->options.cached_longer);
+}
+
+uint32_t forward_length(const Forward *forward, uint32_t sequence) {
+    return forward->per_pass + (sequence < forward->longer);
 }
 
 ForwardToken forward_token(const ForwardStep *step, uint64_t index) {
     const Forward *forward = step->forward;
-    uint32_t position = forward->base + step->round * forward->per_pass;
-    return (ForwardToken){.sequence = (uint32_t)(index / forward->per_pass),
-                          .position = position + (uint32_t)(index % forward->per_pass)};
+    uint64_t per_pass = forward->per_pass, long_tokens = forward->longer * (per_pass + 1);
+    bool is_long = index < long_tokens;
+    uint64_t behind = is_long ? index : index - long_tokens, length = per_pass + is_long;
+    uint32_t sequence = (uint32_t)(behind / length) + (is_long ? 0 : forward->longer);
+    uint32_t at = (uint32_t)(behind % length);
+    return (ForwardToken){.sequence = sequence,
+                          .position = forward->base[sequence] + step->round * (uint32_t)length + at,
+                          .left = (uint32_t)length - at};
 }
 
-uint32_t forward_sequence_number(const ForwardStep *step, uint32_t sequence) {
-    const Forward *forward = step->forward;
-    uint32_t batch = step->rank->group * forward->batches + step->micro_batch;
-    return batch * forward->sequences + sequence;
+uint32_t forward_text_number(const Forward *forward, uint32_t group, uint32_t micro_batch,
+                             uint32_t sequence) {
+    const Pool *pool = forward->pool;
+    uint32_t batch = group * forward->batches + micro_batch;
+    uint64_t first, count;
+    collective_chunk(forward->texts, 1, pool->replicas * pool->dp * forward->batches, batch, &first,
+                     &count);
+    if (sequence < count) return (uint32_t)first + sequence;
+    return forward->texts + batch * forward->sequences + sequence;
+}
+
+uint32_t forward_step_text(const ForwardStep *step, uint32_t sequence) {
+    return forward_text_number(step->forward, step->rank->group, step->micro_batch, sequence);
+}
+
+// ---- Shares of the tokens.
+
+uint64_t forward_own_tokens(const Forward *forward, uint64_t tokens, uint32_t rank,
+                            uint64_t *first) {
+    uint32_t ways = forward->token_ways;
+    uint64_t count;
+    collective_chunk(tokens, 1, ways, rank % ways, first, &count);
+    return count;
+}
+
+// Sizes by token of what ranks share: of a gather or a scatter all of it is the tokens of several
+// ranks, an element of it one token; of messages and copies it is this rank's mean.
+uint64_t forward_share_B(void *self, const OpInstance *instance, uint32_t rank) {
+    const Forward *forward = self;
+    const Op *op = job_op(instance);
+    bool gathers = op->kind == OP_COLLECTIVE && op->comm.split == SPLIT_EVEN &&
+                   (op->comm.collective == COLLECTIVE_ALL_GATHER ||
+                    op->comm.collective == COLLECTIVE_REDUCE_SCATTER);
+    bool passes = op->kind == OP_COPY || op->kind == OP_SEND || op->kind == OP_RECV;
+    const Extent *size = op->kind == OP_COPY ? &op->compute.bytes : &op->comm.bytes;
+    uint32_t ways = forward->token_ways, parts = size->parts > 1 ? size->parts : 1;
+    uint64_t tokens = step_shape_part(&instance->job->shape, size->part, parts).tokens, first;
+    if (tokens % ways == 0 || size->per_token == 0 || !(gathers || (passes && size->divide > 1)))
+        return COMPUTE_AS_SCHEDULED;
+    return forward_own_tokens(forward, tokens, rank, &first) *
+           (gathers ? op->comm.element : size->per_token);
 }
 
 uint32_t forward_text(uint64_t seed, uint32_t vocab, uint32_t sequence, uint32_t position) {

@@ -91,6 +91,11 @@ static void keep_span(InterpWorker *worker, const OpInstance *instance, Time sta
                                                        .end_ps = back_end->now(back_end->self)};
 }
 
+static void say_now(const InterpWorker *worker, uint32_t what) {
+    _Atomic uint32_t *now = worker->run->options->now;
+    if (now != NULL) atomic_store_explicit(&now[worker->stream], what, memory_order_relaxed);
+}
+
 static bool run_instance(InterpWorker *worker, OpInstance *instance, Err *err) {
     const InterpRun *run = worker->run;
     const BackEnd *back_end = run->back_end;
@@ -103,11 +108,13 @@ static bool run_instance(InterpWorker *worker, OpInstance *instance, Err *err) {
         const SchedulePort *port = &job->wiring.ports[job->wiring.port_of[id]];
         instance->meeting = rank->met[job->places[job->wiring.ops[port->first]]]++;
     }
+    say_now(worker, id + 1);
     if (!wait_for_all(worker, instance, err)) return false;
     Time start_ps = run->options->spans ? back_end->now(back_end->self) : 0;
     if (!interp_op(worker, instance, err)) return false;
     if (run->options->spans) keep_span(worker, instance, start_ps);
     count_to(rank, done, instance->number + 1);
+    say_now(worker, 0);
     return true;
 }
 
@@ -373,6 +380,18 @@ static bool run_threads(InterpRun *run, uint32_t threads, InterpResult *result, 
     return !atomic_load(&run->failed);
 }
 
+static void take_left(const ComputeUnit *compute, InterpResult *result) {
+    result->left = arena_alloc(&result->arena, result->rank_count, sizeof *result->left);
+    result->left_B = arena_alloc(&result->arena, result->rank_count, sizeof *result->left_B);
+    for (uint32_t i = 0; compute->leave != NULL && i < result->rank_count; i++) {
+        Text text = {0};
+        compute->leave(compute->self, result->ranks[i], &text);
+        result->left[i] = arena_copy(&result->arena, text.data, text.length, 1);
+        result->left_B[i] = text.length;
+        text_free(&text);
+    }
+}
+
 bool interp_run(const Job *job, const BackEnd *back_end, const ComputeUnit *compute,
                 const InterpOptions *options, InterpResult *out, Err *err) {
     InterpResult result = {0};
@@ -389,6 +408,7 @@ bool interp_run(const Job *job, const BackEnd *back_end, const ComputeUnit *comp
         check(&run, &result, &threads, err) &&
         (compute->prepare == NULL || compute->prepare(compute->self, job, result.works, err)) &&
         run_threads(&run, threads, &result, err);
+    if (good && options->ranks != NULL) take_left(compute, &result);
     *out = result;
     return good;
 }

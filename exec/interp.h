@@ -4,6 +4,7 @@
 #ifndef EXEC_INTERP_H
 #define EXEC_INTERP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,7 +42,10 @@ typedef struct InterpOptions {
     InterpDrill *drill; // NULL: the schedule is run
     void *context;      // of both
     bool spans;         // keep them
-    uint32_t repeats;   // runs of the whole schedule, each from a start of its own; 0 reads as 1
+    // [SCHEDULE_STREAMS_MAX] of a process of one rank: the operation that each stream is in, plus
+    // one; 0: none. For whoever looks at it when the process was killed. NULL: it is not kept.
+    _Atomic uint32_t *now;
+    uint32_t repeats; // runs of the whole schedule, each from a start of its own; 0 reads as 1
 } InterpOptions;
 
 // Freed by interp_free. A zeroed one is empty. Arrays by index into the ranks of this process.
@@ -59,6 +63,9 @@ typedef struct InterpResult {
     uint32_t repeats;
     Time *begin_ps;          // [repeats] when the first of these ranks was let go
     TimelineFileWork *works; // [op_count] what was done with each operation
+    // [rank] what the compute unit left, where ranks of the run are in other processes; else NULL.
+    uint8_t **left;
+    uint64_t *left_B;
 } InterpResult;
 
 // False when a rank failed: the message names rank, operation and cause. What was measured until

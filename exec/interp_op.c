@@ -10,12 +10,21 @@
 
 #include "exec/sum.h"
 
-static uint64_t copy(const OpInstance *instance) {
+// Bytes that this rank has of a message or a copy.
+static uint64_t own_B(const InterpWorker *worker, const OpInstance *instance, const Extent *bytes) {
+    const ComputeUnit *compute = worker->run->compute;
+    uint64_t share_B = COMPUTE_AS_SCHEDULED;
+    if (compute->share_B != NULL)
+        share_B = compute->share_B(compute->self, instance, instance->rank);
+    return share_B == COMPUTE_AS_SCHEDULED ? extent_value(bytes, &instance->job->shape) : share_B;
+}
+
+static uint64_t copy(const InterpWorker *worker, const OpInstance *instance) {
     const Job *job = instance->job;
     const Op *op = job_op(instance);
     const ScheduleSides *sides = &job->sides[instance->cursor.op];
     const Slice *output = &job->schedule->slices[sides->output];
-    uint64_t bytes = extent_value(&op->compute.bytes, &job->shape);
+    uint64_t bytes = own_B(worker, instance, &op->compute.bytes);
     const uint8_t *from = job_slice(instance, sides->input);
     uint8_t *into = job_slice(instance, sides->output);
     if (output->access == SLICE_ADD)
@@ -34,7 +43,7 @@ static bool exchange(InterpWorker *worker, const OpInstance *instance, Err *err)
     Message message = {.kind = job->behind[id] > 0 ? MESSAGE_POST : MESSAGE_SEND,
                        .peer = schedule_rank_at(&job->schedule->roles[op->comm.peer].ranks,
                                                 job->members[instance->rank]),
-                       .count = extent_value(&op->comm.bytes, &job->shape)};
+                       .count = own_B(worker, instance, &op->comm.bytes)};
     if (op->kind == OP_SEND) {
         message.bytes = job_slice(instance, job->sides[id].input);
         worker->linked_B[op->op_class] += message.count;
@@ -48,14 +57,19 @@ static bool exchange(InterpWorker *worker, const OpInstance *instance, Err *err)
     return back_end->exchange(back_end->self, instance->rank, &message, 1, err);
 }
 
+static bool is_as_scheduled(const ComputeUnit *compute, const OpInstance *instance) {
+    if (compute->routing != NULL && job_op(instance)->comm.split != SPLIT_EVEN) return false;
+    return compute->share_B == NULL ||
+           compute->share_B(compute->self, instance, instance->rank) == COMPUTE_AS_SCHEDULED;
+}
+
 static bool collect(InterpWorker *worker, const OpInstance *instance, Err *err) {
     const InterpRun *run = worker->run;
     const Op *op = job_op(instance);
-    const Routing *routing = op->comm.split == SPLIT_EVEN ? NULL : run->compute->routing;
     CollectiveMoved moved;
-    if (run->back_end->collective != NULL && routing == NULL)
+    if (run->back_end->collective != NULL && is_as_scheduled(run->compute, instance))
         return run->back_end->collective(run->back_end->self, instance, err);
-    if (!collective_run(run->back_end, instance, routing, &moved, err)) return false;
+    if (!collective_run(run->back_end, instance, run->compute, &moved, err)) return false;
     worker->linked_B[op->op_class] += moved.linked_B;
     worker->local_B[op->op_class] += moved.local_B;
     return true;
@@ -65,7 +79,7 @@ bool interp_op(InterpWorker *worker, const OpInstance *instance, Err *err) {
     const ComputeUnit *compute = worker->run->compute;
     const Op *op = job_op(instance);
     switch (op->kind) {
-    case OP_COPY: worker->local_B[op->op_class] += copy(instance); return true;
+    case OP_COPY: worker->local_B[op->op_class] += copy(worker, instance); return true;
     case OP_SEND:
     case OP_RECV: return exchange(worker, instance, err);
     case OP_COLLECTIVE: return collect(worker, instance, err);

@@ -1,7 +1,8 @@
 // Before a run: sizes for the shape, who meets whom, what is not supported, and what it would cost.
 //
 // Invariant: when job_open succeeds, every byte that a forced run reads or writes is inside the
-// slices of its operation, and instances and moved bytes are within the limits of job.h.
+// slices of its operation, which have what the load gives its rank (share_room.c), and instances
+// and moved bytes are within the limits of job.h.
 #include "exec/job.h"
 
 #include <stdio.h>
@@ -186,13 +187,10 @@ static bool check_sums(const Job *job, OpId id, Err *err) {
 }
 
 static bool check_group(const Job *job, const Op *op, Err *err) {
-    const Comm *comm = &op->comm;
     if (op->kind != OP_COLLECTIVE) return true;
-    if (job->schedule->groups[comm->group].size > JOB_GROUP_MAX)
-        return err_set(err, "a group of %u ranks, expected at most %u",
-                       job->schedule->groups[comm->group].size, JOB_GROUP_MAX);
-    return comm->split == SPLIT_EVEN ||
-           load_check(job->load, comm->moe_layer + 1, comm->experts_total, err);
+    uint32_t size = job->schedule->groups[op->comm.group].size;
+    return size <= JOB_GROUP_MAX ||
+           err_set(err, "a group of %u ranks, expected at most %u", size, JOB_GROUP_MAX);
 }
 
 static bool prepare_ops(Job *job, Err *err) {
@@ -245,10 +243,29 @@ static bool check_limits(Job *job, Err *err) {
 
 // ---- Memory
 
+// Of an instance that a load splits: the shares of its group; copies of the most that the rank
+// sends or holds; and what passes a rank between two nodes, at most all that one rank of every node
+// has, in scratch and once more.
+static Wide routed_aside_B(const Job *job, OpId id) {
+    const Op *op = &job->schedule->ops[id];
+    uint32_t n = job->schedule->groups[op->comm.group].size, inner = op->comm.inner;
+    Wide bytes = op_bytes(job, op), most = bytes;
+    const uint64_t rooms_B[] = {job->slices[job->sides[id].input].count,
+                                job->slices[job->sides[id].output].count};
+    for (uint32_t i = 0; i < 2; i++)
+        if (rooms_B[i] > most) most = rooms_B[i];
+    Wide aside = share_size_B(job->load, n) + 2 * (most + (Wide)op->comm.element * n);
+    bool passes = op->comm.algorithm == ALGORITHM_HIERARCHICAL && inner > 0;
+    return passes ? aside + 2 * (bytes + op->comm.element) * (n / inner) : aside;
+}
+
 // What lies aside for an instance of a collective on one rank: copies of the input and of what
 // changes in a step, and all addends that come in one step.
-static Wide aside_B(const Job *job, const Op *op) {
+static Wide aside_B(const Job *job, OpId id) {
+    const Op *op = &job->schedule->ops[id];
     if (op->kind != OP_COLLECTIVE) return 0;
+    if (op->comm.split != SPLIT_EVEN && job->load->kind != LOAD_UNIFORM)
+        return routed_aside_B(job, id);
     uint32_t n = job->schedule->groups[op->comm.group].size, copies = 2;
     if (op->comm.algorithm == ALGORITHM_HIERARCHICAL) copies = 4; // with scratch
     if (op->comm.algorithm == ALGORITHM_ONE_SHOT || op->comm.algorithm == ALGORITHM_IN_SWITCH)
@@ -271,7 +288,7 @@ static Wide *role_asides(const Job *job) {
             sums[role] +=
                 wide_mul(schedule_index_per_pass(&job->index, id), schedule->roles[role].passes) *
                 op_bytes(job, op);
-        if (aside_B(job, op) > *largest) *largest = aside_B(job, op);
+        if (aside_B(job, id) > *largest) *largest = aside_B(job, id);
     }
     for (size_t i = 0; i < (size_t)schedule->role_count * SCHEDULE_STREAMS_MAX; i++)
         sums[i / SCHEDULE_STREAMS_MAX] += most[i];
@@ -306,13 +323,14 @@ bool job_open(const Schedule *schedule, const StepShape *shape, const Load *load
     if (good) {
         schedule_index_build(&job.index, schedule, UINT32_MAX, UINT32_MAX);
         prepare_sizes(&job);
-        good = prepare_ops(&job, err) && check_limits(&job, err);
+        good = prepare_ops(&job, err) && load_check_schedule(load, schedule, err) &&
+               check_limits(&job, err);
     }
     if (good) {
         prepare_ranks(&job);
         prepare_wires(&job);
         prepare_undoes(&job);
-        good = share_check(&job, err);
+        good = share_room(&job, err);
     }
     if (good)
         *out = job;

@@ -38,8 +38,9 @@ typedef struct Job {
     uint32_t *places;     // [op_count] of the operation among those of its role
     uint32_t *role_ops;   // [role_count] operations of the role
     ScheduleSides *sides; // [op_count]
-    JobRange *slices;     // [slice_count] for the shape
-    uint64_t *size_B;     // [buffer_count] on one rank of its role
+    JobRange *slices;     // [slice_count] for the shape, with room for what the load gives the rank
+                          // of the role that gets most
+    uint64_t *size_B;     // [buffer_count] on one rank of its role, with the same room
     uint32_t *wires;      // [op_count] of communication: its channel, the same number on all ranks
     uint64_t *channel_runs; // [op_count] instances of its channel on one rank in a whole run
     uint64_t *behind;       // [op_count] SEND, RECV: messages that the receive is behind the send
@@ -48,8 +49,9 @@ typedef struct Job {
 } Job;
 
 // Refused by name: what schedule_check refuses for this shape (a deadlock with what waits for
-// what), a load of other experts or layers or that gives a rank more than its slice holds, sums in
-// a format that is neither f32 nor bf16, a run over the limits above (the memory excepted).
+// what), a load of other experts or layers, one that gives a rank more than its slice holds where
+// another slice lies behind that, sums in a format that is neither f32 nor bf16, a run over the
+// limits above (the memory excepted).
 bool job_open(const Schedule *schedule, const StepShape *shape, const Load *load, Job *out,
               Err *err);
 void job_close(Job *job);

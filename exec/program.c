@@ -25,6 +25,9 @@ static const CliOption run_options[] = {
      "model: take these values for fields of its config"},
     {"routing", 0, CLI_CHOICE, "free|forced", "free",
      "model: experts are chosen by the router, or so that each gets what the load gives it"},
+    {"texts", 0, CLI_COUNT, "N", "0",
+     "model: texts over all ranks; what ranks have beyond is padding, in neither logits nor load "
+     "(0: no padding)"},
     {"logits", 0, CLI_TEXT, "FILE", NULL, "model: write the logits behind every pass, as CSV"},
     {"write-load", 0, CLI_TEXT, "FILE", NULL,
      "model: write which experts the tokens went to, for \"moesim simulate --load\""},
@@ -39,7 +42,10 @@ static const CliOption run_options[] = {
      "net: the network interface of every host; without it, names of hosts are addresses"},
     {"agent", 0, CLI_TEXT, "COMMAND", NULL,
      "net: starts a program on a host, given its name and the program's words, as ssh does"},
+    {"by-hand", 0, CLI_TEXT, "PORT", NULL,
+     "net: hosts other than the first are started by people, told here what to type there"},
     {"join", 0, CLI_FLAG, NULL, NULL, "net: what an agent is given, to be one host of a run"},
+    {"join-at", 0, CLI_TEXT, "WHERE", NULL, "net: what people type, to be one host of a run"},
     {"seed", 0, CLI_COUNT, "N", "1", "of the bytes that fill every buffer before the run"},
     {"format", 'f', CLI_CHOICE, "table|json", "table", "how to print the result"},
     {0}};
@@ -79,7 +85,11 @@ static const CliCommand commands[] = {
          "copies, sends, receives and collectives on them, and prints a digest of each buffer and "
          "the bytes moved. Each stream of each rank is a thread. Operations that compute are "
          "skipped and listed, or stood in by a sleep as long as a timeline predicts; both are "
-         "marked in the timeline that is written.",
+         "marked in the timeline that is written. On several hosts (--backend net --hosts "
+         "10.0.0.1:2,10.0.0.2:2) either an agent starts the program there, with the same files at "
+         "the same paths (--agent ssh), or people do (--by-hand 7000, within ten time-outs): the "
+         "first host is then this "
+         "one, and for each other one the line to type there is printed.",
      .options = run_options,
      .min_operands = 1,
      .max_operands = 1},
@@ -108,7 +118,7 @@ static const CliCommand commands[] = {
 
 const CliProgram program_moesim_run = {
     .name = "moesim-run",
-    .version = "0.1.0",
+    .version = PROGRAM_VERSION,
     .summary = "run schedules of moesim for real",
     .commands = commands,
     .date = "November 29, 2026",

@@ -4,6 +4,8 @@
 
 #include "model/base/cli.h"
 
+#define PROGRAM_VERSION "0.1.0"
+
 extern const CliProgram program_moesim_run;
 
 // Runs one command line. Results are added to `out`; false with a message when the use or the input

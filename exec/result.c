@@ -2,8 +2,8 @@
 //
 // Form: 64-bit numbers of this machine's byte order. A head of six (mark, operations, buffers,
 // repeats, ranks, spans), then sizes of buffers, instances, bytes by class, begins, works, the
-// ranks with their memory, the spans. Invariant of reading: a count is believed only after as many
-// bytes are known to be there.
+// ranks with their memory and what the compute unit left of each, the spans. Invariant of reading:
+// a count is believed only after as many bytes are known to be there.
 #include "exec/result.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "model/base/mem.h"
 
-#define MARK       UINT64_C(0x746c757365720001)
+#define MARK       UINT64_C(0x746c757365720002)
 #define SPAN_ITEMS 7
 
 // ---- Out
@@ -32,6 +32,9 @@ static void add_rank(Text *out, const Job *job, const InterpResult *result, uint
         const uint8_t *bytes = result->buffers[index][id];
         if (bytes != NULL) text_add_bytes(out, (const char *)bytes, (size_t)result->size_B[id]);
     }
+    uint64_t left_B = result->left == NULL ? 0 : result->left_B[index];
+    add(out, left_B);
+    if (left_B > 0) text_add_bytes(out, (const char *)result->left[index], (size_t)left_B);
 }
 
 static void add_span(Text *out, const InterpSpan *span) {
@@ -154,6 +157,16 @@ static bool read_memory(Reader *reader, RoleId role, uint8_t **buffers, Err *err
     return true;
 }
 
+static bool read_left(Reader *reader, uint32_t index, Err *err) {
+    if (!has(reader, 1, err)) return false;
+    uint64_t count = take(reader);
+    if (count > left(reader)) return err_set(err, "ends inside what a rank computed");
+    reader->out->left[index] = arena_copy(&reader->out->arena, reader->next, (size_t)count, 1);
+    reader->out->left_B[index] = count;
+    reader->next += count;
+    return true;
+}
+
 static bool read_rank(Reader *reader, Err *err) {
     const Schedule *schedule = reader->job->schedule;
     InterpResult *out = reader->out;
@@ -167,7 +180,8 @@ static bool read_rank(Reader *reader, Err *err) {
     out->ranks[index] = (uint32_t)rank;
     out->buffers[index] =
         arena_alloc(&out->arena, schedule->buffer_count, sizeof *out->buffers[index]);
-    return read_memory(reader, reader->job->roles[rank], out->buffers[index], err);
+    return read_memory(reader, reader->job->roles[rank], out->buffers[index], err) &&
+           read_left(reader, index, err);
 }
 
 static bool read_spans(Reader *reader, uint64_t count, Err *err) {
@@ -209,6 +223,8 @@ static void open_result(const Job *job, uint32_t repeats, InterpResult *out) {
     *out = (InterpResult){.repeats = repeats};
     out->ranks = arena_alloc(&out->arena, schedule->rank_count, sizeof *out->ranks);
     out->buffers = arena_alloc(&out->arena, schedule->rank_count, sizeof *out->buffers);
+    out->left = arena_alloc(&out->arena, schedule->rank_count, sizeof *out->left);
+    out->left_B = arena_alloc(&out->arena, schedule->rank_count, sizeof *out->left_B);
     out->size_B = arena_copy(&out->arena, job->size_B, schedule->buffer_count, sizeof *out->size_B);
     out->instances = arena_alloc(&out->arena, schedule->op_count, sizeof *out->instances);
     out->begin_ps = arena_alloc(&out->arena, repeats, sizeof *out->begin_ps);

@@ -277,9 +277,10 @@ static bool check_timeline(const CliArgs *args, const Run *run, Err *err) {
 
 // An option that only another back end or compute unit reads is a misunderstanding.
 static bool check_options(const CliArgs *args, const Run *run, Err *err) {
-    static const char *const of_net[] = {"hosts", "interface", "agent", "join"};
-    static const char *const of_model[] = {"model",   "plan",   "assume",
-                                           "routing", "logits", "write-load"};
+    static const char *const of_net[] = {"hosts",   "interface", "agent",
+                                         "by-hand", "join",      "join-at"};
+    static const char *const of_model[] = {"model", "plan",   "assume",    "routing",
+                                           "texts", "logits", "write-load"};
     bool is_net = strcmp(run->back_end->name, "net") == 0;
     bool is_model = strcmp(run->unit_kind->name, "model") == 0;
     for (size_t i = 0; !is_net && i < sizeof of_net / sizeof *of_net; i++)
@@ -365,12 +366,23 @@ static void write_part(const CliArgs *args, const Run *run) {
     write_timeline(path, run, last, true, &ignored);
 }
 
+// What ranks of other processes computed.
+static bool take_left(Run *run, Err *err) {
+    const InterpResult *result = &run->answer.result;
+    const ComputeUnit *unit = &run->unit;
+    for (uint32_t i = 0; unit->take != NULL && result->left != NULL && i < result->rank_count; i++)
+        if (!unit->take(unit->self, &run->job, result->ranks[i], result->left[i], result->left_B[i],
+                        err))
+            return err_prefix(err, "what rank %u computed", result->ranks[i]);
+    return true;
+}
+
 static bool run_all(const CliArgs *args, Run *run, Err *err) {
     if (!run_job(args, run, err)) {
         write_part(args, run);
         return false;
     }
-    return run->answer.is_silent || write_timelines(args, run, err);
+    return run->answer.is_silent || (take_left(run, err) && write_timelines(args, run, err));
 }
 
 bool run_command(const CliArgs *args, Text *out, Err *err) {

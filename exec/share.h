@@ -25,7 +25,12 @@ uint64_t share_elements(const Shares *shares, uint32_t owner, uint32_t holder);
 // Of all owners together.
 uint64_t share_held(const Shares *shares, uint32_t holder);
 
-// Whether the slices of every operation hold what the load gives each rank.
-bool share_check(const Job *job, Err *err);
+// What shares of a group of so many ranks take, in bytes.
+uint64_t share_size_B(const Load *load, uint32_t ranks);
+
+// Before a run (share_room.c): slices and buffers of the job that are scheduled for an even load
+// grow to what its load gives the rank of a role that gets most. Refused by name: a slice that
+// would grow over others behind it in its buffer, a load that takes too long to deal.
+bool share_room(Job *job, Err *err);
 
 #endif

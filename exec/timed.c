@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <time.h>
 
-#define PS_PER_NS 1000
-#define NS_PER_S  1000000000
+#include "exec/clock.h"
 
 // Durations of the instances of one operation on one rank.
 typedef struct Durations {
-    uint32_t first, count; // into `durations_ns`
+    uint32_t first, count; // into `durations_ps`
 } Durations;
 
 // When the operation that a stream of a rank ran last was to end.
@@ -22,14 +21,14 @@ typedef struct Last {
     bool is_set;
     ScheduleCursor cursor;
     uint64_t number;
-    uint64_t end_ns;
+    Time end_ps;
 } Last;
 
 typedef struct Timed {
     Arena arena;
     const Job *job;
-    uint64_t *durations_ns; // of the spans of the file, in its order
-    Durations *table;       // [op_count][member_count]
+    Time *durations_ps; // of the spans of the file, in its order
+    Durations *table;   // [op_count][member_count]
     uint32_t member_count;
     uint32_t *members; // [rank_count] member of each rank
     OpId *follows; // [op_count] the one right before it on its stream, when it waits for no more
@@ -51,12 +50,6 @@ static bool follows(const Timed *timed, const OpInstance *instance, const Last *
            then->segment == now->segment && then->iteration == now->iteration;
 }
 
-static uint64_t now_ns(void) {
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static bool timed_run(void *self, const OpInstance *instance, Err *err) {
     const Timed *timed = self;
     (void)err;
@@ -64,14 +57,13 @@ static bool timed_run(void *self, const OpInstance *instance, Err *err) {
         &timed->last[(size_t)instance->rank * SCHEDULE_STREAMS_MAX + instance->cursor.stream];
     const Durations *own = &timed->table[(size_t)instance->cursor.op * timed->member_count +
                                          timed->members[instance->rank]];
-    uint64_t begin_ns = follows(timed, instance, last) ? last->end_ns : now_ns();
+    Time begin_ps = follows(timed, instance, last) ? last->end_ps : clock_now();
     *last = (Last){.is_set = true,
                    .cursor = instance->cursor,
                    .number = instance->number,
-                   .end_ns =
-                       begin_ns + timed->durations_ns[own->first + instance->number % own->count]};
-    struct timespec end = {.tv_sec = (time_t)(last->end_ns / NS_PER_S),
-                           .tv_nsec = (long)(last->end_ns % NS_PER_S)};
+                   .end_ps = clock_after(
+                       begin_ps, timed->durations_ps[own->first + instance->number % own->count])};
+    struct timespec end = clock_timespec(last->end_ps);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) continue;
     return true;
 }
@@ -126,8 +118,7 @@ static void take_spans(Timed *timed, const TimelineFile *file) {
         const TimelineFileSpan *span = &file->spans[i];
         Durations *own = &timed->table[(size_t)span->op * file->member_count + span->member];
         if (own->count++ == 0) own->first = i;
-        timed->durations_ns[i] =
-            (uint64_t)(span->end_ps - span->start_ps + PS_PER_NS / 2) / PS_PER_NS;
+        timed->durations_ps[i] = span->end_ps - span->start_ps;
     }
 }
 
@@ -173,7 +164,7 @@ bool timed_open_file(const char *name, const TimelineFile *file, const Job *job,
     if (!check_file(name, file, job, err)) return false;
     Timed *timed = mem_alloc(1, sizeof *timed);
     *timed = (Timed){.job = job, .member_count = file->member_count};
-    timed->durations_ns = arena_alloc(&timed->arena, file->span_count, sizeof(uint64_t));
+    timed->durations_ps = arena_alloc(&timed->arena, file->span_count, sizeof(Time));
     timed->table = arena_alloc(&timed->arena, (size_t)file->op_count * file->member_count,
                                sizeof *timed->table);
     timed->members = arena_alloc(&timed->arena, job->schedule->rank_count, sizeof *timed->members);

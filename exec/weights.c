@@ -82,9 +82,14 @@ static bool is_vector(const TensorClass *tensor) {
     return tensor->dim_count < 2;
 }
 
+static bool is_bias(const TensorClass *tensor) {
+    size_t length = strlen(tensor->pattern), end = strlen("bias");
+    return length >= end && strcmp(tensor->pattern + length - end, "bias") == 0;
+}
+
 static float element(uint64_t stream, const TensorClass *tensor, uint64_t index) {
     float spread = uniform(stream, index), value;
-    if (tensor->component == COMPONENT_ROUTER && is_vector(tensor))
+    if (is_bias(tensor))
         value = BIAS_SPREAD * spread;
     else if (is_vector(tensor))
         value = 1 + NORM_SPREAD * spread;

@@ -21,6 +21,7 @@
     X(ATTENTION_NORM, "input_layernorm.weight")                                                    \
     X(MLP_NORM, "post_attention_layernorm.weight")                                                 \
     X(QKV, "self_attn.q_proj.weight|self_attn.k_proj.weight|self_attn.v_proj.weight")              \
+    X(QKV_BIAS, "self_attn.q_proj.bias|self_attn.k_proj.bias|self_attn.v_proj.bias")               \
     X(Q_NORM, "self_attn.q_norm.weight")                                                           \
     X(K_NORM, "self_attn.k_norm.weight")                                                           \
     X(LATENTS, "self_attn.q_a_proj.weight|self_attn.kv_a_proj_with_mqa.weight")                    \

@@ -169,12 +169,13 @@
       "STRIDE. Exits with 1 when bytes are left over or the engine refuses the plan.",             \
       commands_shard_options, 1, 1, shard_command)                                                 \
     X("calibrate", "fit the constants of the price model to measurements", "RECORDS|TIMELINE...",  \
-      "Reads what \"moesim-run bench\" measured, or the timelines of runs of a saved plan "        \
-      "(--plan), predicts each case or operation by the same simulation that ranks plans, and "    \
-      "fits the constants that the data tell: robust least squares, 95 % "                         \
-      "intervals, correlations, the error with each size and each shape left out, the noise of "   \
-      "the samples and the error of the constants as they were beside it. A constant of which "    \
-      "less would be known than before stays at its prior, and is said to.",                       \
+      "Reads what \"moesim-run bench\" measured (communication of the machine, or kernels of its " \
+      "device), or the timelines of runs of a saved plan (--plan), predicts each case or "         \
+      "operation by the same simulation and prices that rank plans, and fits the constants that "  \
+      "the data tell: robust least squares, 95 % intervals, correlations, the error with each "    \
+      "size and each shape left out, the noise of the samples and the error of the constants as "  \
+      "they were beside it. A constant of which less would be known than before stays at its "     \
+      "prior, and is said to. Kernels without a price are left out, and counted with the reason.", \
       commands_calibrate_options, 1, CLI_OPERANDS_MAX, calibrate_command)                          \
     X("scale", "make a smaller plan with the communication pattern of a saved one", "PLAN",        \
       "Divides the widths of the model, keeps its first layers and as many experts on each rank, " \

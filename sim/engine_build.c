@@ -20,9 +20,10 @@ Price engine_price_of(const Submission *submission, const PriceModel *model, OpI
     const Compute *compute = &op->compute;
     const StepShape *shape = &submission->shape;
     uint64_t m = extent_value(&compute->m, shape);
+    PriceWeights weights = {compute->weight_format, compute->scale_B};
     switch (op->kind) {
     case OP_GEMM:
-        return price_gemm(model, m, compute->n, compute->k, compute->batch, compute->weight_format,
+        return price_gemm(model, m, compute->n, compute->k, compute->batch, weights,
                           compute->math_format);
     case OP_GROUPED_GEMM: {
         uint64_t part, whole;
@@ -31,7 +32,7 @@ Price engine_price_of(const Submission *submission, const PriceModel *model, OpI
                               .experts = compute->experts,
                               .all_pairs = m,
                               .all_experts = compute->experts_total};
-        return price_grouped_gemm(model, &routed, compute->n, compute->k, compute->weight_format,
+        return price_grouped_gemm(model, &routed, compute->n, compute->k, weights,
                                   compute->math_format);
     }
     case OP_ATTENTION:
@@ -403,6 +404,7 @@ static bool build_refined(Sim *sim, Submission *submission, RefineMerge merge, E
                                .first_gpu = submission->options.first_gpu,
                                .places = submission->options.places,
                                .merge = merge,
+                               .most_classes = submission->options.most_classes,
                                .memory = submission->options.routes == NULL
                                              ? NULL
                                              : fold_memory_refine(submission->options.routes)};

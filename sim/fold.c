@@ -120,7 +120,9 @@ static bool same_values(const LinkOrbit *a, const LinkOrbit *b) {
     if (a->digit_count != b->digit_count) return false;
     for (uint32_t d = 0; d < a->digit_count; d++) {
         if ((a->depends[d] == FOLD_NEITHER) != (b->depends[d] == FOLD_NEITHER)) return false;
-        if (a->depends[d] != FOLD_NEITHER && !set_equal(&a->sets[d], &b->sets[d])) return false;
+        if (a->depends[d] == FOLD_NEITHER) continue;
+        if (!set_equal(&a->sets[d], &b->sets[d]) || !set_equal(&a->ends[d], &b->ends[d]))
+            return false;
     }
     return true;
 }
@@ -128,6 +130,11 @@ static bool same_values(const LinkOrbit *a, const LinkOrbit *b) {
 bool fold_orbit_equal(const LinkOrbit *a, const LinkOrbit *b) {
     return a->base == b->base && a->planes == b->planes && a->bases == b->bases &&
            same_values(a, b);
+}
+
+static Digest hash_set(Digest key, const DigitSet *set) {
+    key = hash_u64(hash_u64(key, set->first), ((uint64_t)set->count << 32) | set->repeat);
+    return hash_u64(key, set->repeat > 1 ? set->period : 0);
 }
 
 Digest fold_orbit_key(const LinkOrbit *orbit) {
@@ -139,8 +146,14 @@ Digest fold_orbit_key(const LinkOrbit *orbit) {
         key = hash_u64(key, ((uint64_t)d << 32) | set->repeat);
         key = hash_u64(key, ((uint64_t)set->first << 32) | set->count);
         key = hash_u64(key, set->repeat > 1 ? set->period : 0);
+        if (orbit->ends[d].count > 0) key = hash_set(key, &orbit->ends[d]);
     }
     return key;
+}
+
+// Values of the destination in a digit that a link follows at both of its ends.
+static const DigitSet *ends_of(const LinkOrbit *orbit, uint32_t d) {
+    return orbit->ends[d].count > 0 ? &orbit->ends[d] : &orbit->sets[d];
 }
 
 bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b) {
@@ -148,7 +161,7 @@ bool fold_orbit_conflict(const LinkOrbit *a, const LinkOrbit *b) {
     if (a->planes == 1 && b->planes == 1 && a->base != b->base) return false;
     for (uint32_t d = 0; d < a->digit_count; d++)
         if (a->depends[d] != FOLD_NEITHER && b->depends[d] != FOLD_NEITHER &&
-            set_disjoint(&a->sets[d], &b->sets[d]))
+            (set_disjoint(&a->sets[d], &b->sets[d]) || set_disjoint(ends_of(a, d), ends_of(b, d))))
             return false;
     return true;
 }
@@ -283,22 +296,29 @@ static void set_orbit_sizes(const Relation *relation, const FoldPair *pair, Link
         case FOLD_BOTH:
             orbit->sets[d] = from->sets[d];
             orbit->size *= sources;
-            if (pair->pairing == FOLD_ALL_PAIRS && relation->differs[d])
-                orbit->size *=
-                    set_equal(&from->sets[d], &to->sets[d]) ? destinations - 1 : destinations;
+            if (!relation->differs[d]) break;
+            if (!set_equal(&from->sets[d], &to->sets[d])) {
+                orbit->ends[d] = to->sets[d];
+                orbit->size *= destinations;
+            } else if (pair->pairing == FOLD_ALL_PAIRS) {
+                orbit->size *= destinations - 1;
+            }
             break;
         }
     }
 }
 
 // A link between two given GPUs: one destination for each source uses only some of its orbit, and
-// an orbit knows only one set of values of a digit.
+// without `ends` an orbit knows only one set of values of a digit.
 static bool is_one_sided(const Relation *relation, const FoldPair *pair, const LinkOrbit *orbit) {
-    for (uint32_t d = 0; d < relation->shape->digit_count; d++)
-        if (relation->differs[d] && orbit->depends[d] == FOLD_BOTH &&
-            (pair->pairing == FOLD_ONE_TO_ONE ||
-             !set_equal(&pair->from_box->sets[d], &pair->to_box->sets[d])))
+    for (uint32_t d = 0; d < relation->shape->digit_count; d++) {
+        const DigitSet *from = &pair->from_box->sets[d], *to = &pair->to_box->sets[d];
+        if (!relation->differs[d] || orbit->depends[d] != FOLD_BOTH) continue;
+        if (pair->pairing == FOLD_ONE_TO_ONE && (set_size(from) > 1 || set_size(to) > 1))
             return true;
+        if (!set_equal(from, to) && !pair->tells_ends) return true;
+        if (pair->pairing == FOLD_ONE_TO_ONE && !pair->tells_ends) return true;
+    }
     return false;
 }
 

@@ -49,6 +49,8 @@ typedef struct LinkOrbit {
     uint32_t digit_count;
     FoldDependence depends[FABRIC_DIGITS_MAX];
     DigitSet sets[FABRIC_DIGITS_MAX]; // zeroed where the digit does not matter
+    DigitSet ends[FABRIC_DIGITS_MAX]; // of the destination, where the link follows both and they
+                                      // have other values than the source; else zeroed
     uint64_t size;                    // links of one plane in it
 } LinkOrbit;
 
@@ -75,6 +77,7 @@ typedef struct FoldPair {
     const Box *from_box, *to_box; // in the digits of `shape`
     FoldPairing pairing;
     uint64_t flows;
+    bool tells_ends; // links between two GPUs may have `ends`
 } FoldPair;
 
 // Their links. `shape` says which GPUs are alike for these routes: the fabric's, or one with merged

@@ -53,6 +53,7 @@ static Digest key_of(const FabricShape *shape, const FoldPair *pair) {
     for (uint32_t d = 0; d < shape->digit_count; d++) key = hash_u64(key, shape->size[d]);
     key = hash_u64(key, ((uint64_t)pair->from_gpu << 32) | pair->to_gpu);
     key = hash_u64(hash_u64(key, pair->flows), (uint64_t)pair->pairing);
+    key = hash_u64(key, pair->tells_ends);
     return box_key(box_key(key, pair->from_box), pair->to_box);
 }
 

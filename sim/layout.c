@@ -69,6 +69,71 @@ static void open_shape(const Layout *layout, const FabricShape *shape, Arena *ar
     }
 }
 
+// ---- Domains whose GPUs are joined directly
+
+// Below, all pairs are soon refined, with more algorithms to choose from.
+#define SPLIT_GPUS_MIN 65
+
+bool layout_is_joined(const Fabric *fabric) {
+    if (!fabric->shape.uniform || fabric->shape.digit_count != 1 ||
+        fabric->gpu_count < SPLIT_GPUS_MIN)
+        return false;
+    Route route = {0};
+    Err ignored = {0}; // it comes again when the pair is folded
+    bool is_direct =
+        fabric_route(fabric, fabric_gpu(fabric, 0), fabric_gpu(fabric, 1), &route, &ignored) &&
+        route.hops == 1 && route.count == 1;
+    fabric_route_free(&route);
+    return is_direct;
+}
+
+// Adds a block size in order; false when there are too many.
+static bool add_block(uint32_t *blocks, uint32_t *count, uint32_t size) {
+    uint32_t at = 0;
+    while (at < *count && blocks[at] < size) at++;
+    if (at < *count && blocks[at] == size) return true;
+    if (*count > FABRIC_DIGITS_MAX) return false;
+    for (uint32_t k = (*count)++; k > at; k--) blocks[k] = blocks[k - 1];
+    blocks[at] = size;
+    return true;
+}
+
+// Block sizes of the groups, the smallest first, from 1 on; the last holds all ranks. False when
+// they do not nest, or reach beyond the machine.
+static bool find_blocks(const Layout *layout, uint32_t *blocks, uint32_t *count) {
+    const Schedule *schedule = layout->schedule;
+    uint32_t end = layout->first_gpu + schedule->rank_count;
+    blocks[0] = *count = 1;
+    for (GroupId g = 0; g < schedule->group_count; g++) {
+        const GroupFamily *family = &schedule->groups[g];
+        uint32_t stride = family->stride > 0 ? family->stride : 1, span = stride * family->size;
+        bool repeats = family->per_period > 0 && family->count > family->per_period;
+        if (span == 0 || (layout->first_gpu + family->first) % span != 0) return false;
+        if (!add_block(blocks, count, stride) || !add_block(blocks, count, span)) return false;
+        if (repeats && !add_block(blocks, count, family->period)) return false;
+    }
+    uint32_t largest = blocks[*count - 1], all = (end + largest - 1) / largest * largest;
+    return all <= layout->fabric->gpu_count && add_block(blocks, count, all) &&
+           fold_is_chain(blocks, *count);
+}
+
+// Values of any digit may be permuted, because all GPUs may. Roles that do not fill blocks, or
+// share some, do not see each other all alike: then the domain stays whole.
+static void split_domain(Layout *layout, Arena *arena) {
+    uint32_t blocks[FABRIC_DIGITS_MAX + 2], count;
+    if (!find_blocks(layout, blocks, &count) || count < 3) return;
+    FabricShape shape = {.uniform = true, .digit_count = count - 1};
+    for (uint32_t d = 0; d + 1 < count; d++)
+        shape.size[d] = blocks[count - 1 - d] / blocks[count - 2 - d];
+    LayoutShape split;
+    open_shape(layout, &shape, arena, &split);
+    for (RoleId a = 0; a < layout->schedule->role_count; a++)
+        for (RoleId b = 0; b <= a; b++)
+            if (!split.is_box[a] || !fold_boxes_are_apart(&split.boxes[a], &split.boxes[b])) return;
+    layout->domain = split;
+    layout->is_split = true;
+}
+
 bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule, uint32_t first_gpu,
                  Arena *arena, Err *err) {
     if (!fabric->shape.uniform) return err_set(err, "the machine is not uniform");
@@ -87,6 +152,7 @@ bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule,
     }
     open_shape(layout, &fabric->shape, arena, &layout->whole);
     open_shape(layout, &merged, arena, &layout->domain);
+    if (layout_is_joined(fabric)) split_domain(layout, arena);
     if (schedule->role_count > 1) {
         RoleId *owners = schedule_wire_owners(schedule);
         layout->owners = arena_copy(arena, owners, schedule->rank_count, sizeof *owners);
@@ -134,7 +200,7 @@ uint32_t layout_difference(const Layout *layout, uint32_t a_gpu, uint32_t b_gpu)
 // Groups that lie inside domains, where all GPUs are alike.
 static bool is_inside_domains(const Layout *layout, const GroupFamily *family, uint32_t span) {
     uint32_t first = family->first + layout->first_gpu;
-    if (layout->domain.shape.digit_count == 1) return true;
+    if (layout->domain.shape.digit_count == 1 || layout->is_split) return true;
     return layout->domain_size % span == 0 && first % span == 0 && family->period % span == 0;
 }
 

@@ -3,7 +3,9 @@
 //
 // Inside a domain all GPUs may be alike although digits are needed to tell their NICs and leaves
 // apart. So there are two shapes: `whole` is the fabric's, for transfers that leave a domain; in
-// `domain` the digits inside a domain are merged into one, for transfers that stay in it.
+// `domain` the digits inside a domain are merged into one, for transfers that stay in it. Where
+// GPUs of a large domain are joined directly, each pair by a link of its own, that one digit is
+// split again, into the blocks that the groups of the schedule are made of.
 #ifndef SIM_LAYOUT_H
 #define SIM_LAYOUT_H
 
@@ -27,11 +29,16 @@ typedef struct Layout {
     uint32_t first_gpu;
     uint32_t domain_size;
     LayoutShape whole, domain; // memory of the caller's arena
+    bool is_split;             // into blocks that groups and roles are made of, not the machine
     RoleId *owners;            // role of each rank; NULL when there is one role
 } Layout;
 
 bool layout_open(Layout *layout, const Fabric *fabric, const Schedule *schedule, uint32_t first_gpu,
                  Arena *arena, Err *err);
+
+// Whether the GPUs of a machine are many, all alike, and joined directly, each pair by a link of
+// its own.
+bool layout_is_joined(const Fabric *fabric);
 
 bool layout_is_inside(const Layout *layout, uint32_t a_gpu, uint32_t b_gpu); // same domain
 

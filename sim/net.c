@@ -229,6 +229,7 @@ void net_totals(const Net *net, LinkTotal out[LINK_CLASS_COUNT]) {
         if (fuller < 0 || (fuller == 0 && link->id > net->links[*best].id)) continue;
         total->busiest_B = bytes;
         total->busiest_Bps = link->link.capacity_Bps;
+        total->busiest_burst_B = link->link.burst_B;
         *best = r;
     }
     for (uint32_t c = 0; c < LINK_CLASS_COUNT; c++)

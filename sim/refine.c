@@ -267,6 +267,12 @@ static bool classify(const RefineInput *input, const RefineCells *cells, const R
         refine_colour_nothing(list, arena, &partition);
     else
         refine_colour(list, routes, arena, &partition);
+    if (input->most_classes > 0 && partition.transfers.count > input->most_classes)
+        return err_set(
+            err,
+            "%u transfers of which no two are alike, over %u: the ranks lie too unevenly "
+            "on the machine",
+            partition.transfers.count, input->most_classes);
     if (!refine_check(input, list, routes, &partition, &out->arena, &loads, err)) return false;
     Builder builder = {.input = input,
                        .cells = cells,

@@ -34,6 +34,7 @@ typedef struct RefineInput {
     uint32_t first_gpu;     // rank r is on live GPU first_gpu + r, or on
     const uint32_t *places; // live GPU places[r]; NULL: as above
     RefineMerge merge;
+    uint32_t most_classes;       // of transfers, above which a run is refused; 0: no limit
     struct RefineMemory *memory; // of the fabric (refine_memory.h); NULL: none
 } RefineInput;
 
@@ -111,8 +112,8 @@ typedef struct Refined {
     uint32_t rounds;     // of the refinement
 } Refined;
 
-// Refused: more transfers than can be listed, ranks that are not connected, in-switch collectives
-// without a switch between all ranks.
+// Refused: more transfers than can be listed, more classes of them than are wanted, ranks that are
+// not connected, in-switch collectives without a switch between all ranks.
 bool refine_run(const RefineInput *input, Refined *out, Err *err);
 void refine_free(Refined *refined);
 

@@ -123,9 +123,9 @@ static void see_gatherings(Colours *colours) {
 static void number(const uint64_t *colours, uint32_t count, uint32_t *of, uint32_t *first,
                    uint32_t *out_count) {
     KeyMap map = {0};
-    uint32_t classes = 0;
+    uint32_t classes = 0, class_id = KEYMAP_NONE;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t class_id = keymap_find(&map, colours[i]);
+        if (i == 0 || colours[i] != colours[i - 1]) class_id = keymap_find(&map, colours[i]);
         if (class_id == KEYMAP_NONE) {
             class_id = classes++;
             keymap_add(&map, colours[i], class_id);

@@ -12,8 +12,9 @@
 #include "model/plan/schedule_comm.h"
 #include "model/plan/schedule_wire.h"
 
-#define LISTED_MAX  4000000 // about 1 GB with their links
-#define SAMPLES_MAX 64      // pairs that are searched before all are
+#define LISTED_MAX      4000000 // about 1 GB with their links
+#define TABLE_RANKS_MAX 1100    // with a table of all pairs, 5 MB
+#define SAMPLES_MAX     64      // pairs that are searched before all are
 
 typedef struct Lister {
     const RefineInput *input;
@@ -23,6 +24,7 @@ typedef struct Lister {
     RefineList *list;
     RoleId *owners; // role of each rank
     KeyMap pairs;
+    uint32_t *whole_pairs; // [from][to]: pair of whole routes + 1; NULL: too many ranks
     // of the channel at hand
     uint32_t channel;
     const Op *op;
@@ -118,11 +120,27 @@ static void list_ranks(Lister *lister) {
 
 // ---- Transfers
 
+// Whole routes of few ranks are looked up in a table, all else in a map.
+static uint32_t find_pair(const Lister *lister, uint64_t key, uint32_t from, uint32_t to,
+                          RefineHalf half) {
+    if (half != REFINE_WHOLE || lister->whole_pairs == NULL)
+        return keymap_find(&lister->pairs, key);
+    return lister->whole_pairs[(size_t)from * lister->list->rank_count + to] - 1;
+}
+
+static void keep_pair(Lister *lister, uint64_t key, uint32_t from, uint32_t to, RefineHalf half,
+                      uint32_t pair) {
+    if (half != REFINE_WHOLE || lister->whole_pairs == NULL)
+        keymap_add(&lister->pairs, key, pair);
+    else
+        lister->whole_pairs[(size_t)from * lister->list->rank_count + to] = pair + 1;
+}
+
 static bool pair_of(Lister *lister, uint32_t from, uint32_t to, RefineHalf half, uint32_t *out,
                     Err *err) {
     RefineList *list = lister->list;
     uint64_t key = refine_mix2(half, ((uint64_t)from << 32) | to);
-    *out = keymap_find(&lister->pairs, key);
+    *out = find_pair(lister, key, from, to, half);
     if (*out != KEYMAP_NONE) return true;
     RefinePair pair = {.from = from, .to = to};
     if (!refine_route_form(lister->routes, list->ranks[from].gpu, list->ranks[to].gpu, half,
@@ -132,7 +150,7 @@ static bool pair_of(Lister *lister, uint32_t from, uint32_t to, RefineHalf half,
         mem_grow(list->pairs, &list->pair_capacity, list->pair_count + 1, sizeof *list->pairs);
     *out = list->pair_count;
     list->pairs[list->pair_count] = pair;
-    keymap_add(&lister->pairs, key, list->pair_count++);
+    keep_pair(lister, key, from, to, half, list->pair_count++);
     return true;
 }
 
@@ -483,6 +501,9 @@ bool refine_list_fill(const RefineInput *input, const RefineCells *cells, Refine
     lister.owners = schedule_wire_owners(input->schedule);
     list_channels(&lister);
     list_ranks(&lister);
+    if (list.rank_count <= TABLE_RANKS_MAX)
+        lister.whole_pairs =
+            mem_alloc((size_t)list.rank_count * list.rank_count, sizeof *lister.whole_pairs);
     bool done = true;
     for (uint32_t c = 0; done && c < list.channel_count; c++) {
         lister.channel = c;
@@ -490,6 +511,7 @@ bool refine_list_fill(const RefineInput *input, const RefineCells *cells, Refine
     }
     mem_free(lister.owners);
     keymap_free(&lister.pairs);
+    mem_free(lister.whole_pairs);
     if (done)
         *out = list;
     else

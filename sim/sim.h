@@ -28,6 +28,9 @@ typedef struct SimOptions {
                                // Borrowed as the schedule is
     bool keep_spans;
     uint32_t flow_eps_ppb; // of flow_set_eps; 0 is exact. One for all of a simulation
+    uint32_t
+        most_transfers;    // and classes of them, above which a refined run is refused (refine.h);
+    uint32_t most_classes; // 0: no limit
 } SimOptions;
 
 // Runs one schedule, which must pass schedule_check, alone. *out is freed by timeline_free.

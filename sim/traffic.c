@@ -98,7 +98,8 @@ static bool folded_edges(TrafficContext *context, const Pair *pair, TrafficRoute
                       .to_gpu = pair->to_gpu,
                       .from_box = layout_box(layout, shape, pair->from_role, err),
                       .pairing = pair->pairing,
-                      .flows = pair->flows};
+                      .flows = pair->flows,
+                      .tells_ends = layout->is_split};
     if (!alike.from_box) return false;
     alike.to_box = layout_box(layout, shape, pair->to_role, err);
     if (!alike.to_box) return false;

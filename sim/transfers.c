@@ -156,6 +156,7 @@ void transfers_total_link(const Fabric *fabric, LinkId link, uint64_t bytes,
     if (fuller < 0 || (fuller == 0 && link > *best)) return;
     total->busiest_B = bytes;
     total->busiest_Bps = given.capacity_Bps;
+    total->busiest_burst_B = given.burst_B;
     *best = link;
 }
 

@@ -14,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
-#define PS_PER_NS   1000
-#define NS_PER_S    1000000000
-#define START_NS    100000 // from when the last rank comes to the start until all go, and
-#define WAKE_NS     10000  // for each rank: time to wake up and sleep again
-#define ENDS_INLINE 8      // ends of a call that need no heap
+#include "exec/clock.h"
+
+#define START_PS    INT64_C(100000000) // from when the last rank comes to the start until all go,
+#define WAKE_PS     INT64_C(10000000)  // and for each rank: time to wake up and sleep again
+#define ENDS_INLINE 8                  // ends of a call that need no heap
 
 typedef struct Call {
     _Atomic uint32_t open; // ends that still wait
@@ -52,32 +52,22 @@ typedef struct Box {
 
 typedef struct Host {
     uint32_t ranks;
-    uint64_t base_ns, time_out_ns;
+    Time base_ps, time_out_ps;
     Box *boxes;
     char machine[64];
     pthread_mutex_t lock; // of the start
     pthread_cond_t changed;
     uint32_t arrived, generation;
-    uint64_t start_ns;
+    Time start_ps;
     _Atomic bool aborted;
     _Atomic uint32_t aborter;
 } Host;
 
 // ---- Time
 
-static uint64_t now_ns(void) {
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-static struct timespec timespec_of(uint64_t ns) {
-    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 static Time host_now(void *self) {
     const Host *host = self;
-    return (Time)(now_ns() - host->base_ns) * PS_PER_NS;
+    return clock_now() - host->base_ps;
 }
 
 static void open_condition(pthread_cond_t *condition) {
@@ -218,7 +208,7 @@ static void withdraw(Host *host, uint32_t rank, const Message *messages, End *en
 
 static bool refuse(const Host *host, const Message *messages, const End *ends, uint32_t count,
                    Err *err) {
-    double seconds = (double)host->time_out_ns / NS_PER_S;
+    double seconds = units_seconds(host->time_out_ps);
     if (atomic_load(&host->aborted))
         return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
     for (uint32_t i = 0; i < count; i++)
@@ -238,7 +228,7 @@ static bool wait_for_ends(Host *host, uint32_t rank, Call *call) {
         pthread_mutex_unlock(&own->lock);
         return true;
     }
-    struct timespec limit = timespec_of(now_ns() + host->time_out_ns);
+    struct timespec limit = clock_timespec(clock_after(clock_now(), host->time_out_ps));
     int status = 0;
     pthread_mutex_lock(&own->lock);
     while (atomic_load(&call->open) > 0 && !atomic_load(&host->aborted) && status == 0)
@@ -284,21 +274,21 @@ static bool host_start(void *self, uint32_t rank, Err *err) {
     if (++host->arrived == host->ranks) {
         host->arrived = 0;
         host->generation++;
-        host->start_ns = now_ns() + START_NS + (uint64_t)WAKE_NS * host->ranks;
+        host->start_ps = clock_now() + START_PS + WAKE_PS * host->ranks;
         pthread_cond_broadcast(&host->changed);
     }
-    struct timespec limit = timespec_of(now_ns() + host->time_out_ns);
+    struct timespec limit = clock_timespec(clock_after(clock_now(), host->time_out_ps));
     while (host->generation == generation && !atomic_load(&host->aborted) && status == 0)
         status = pthread_cond_timedwait(&host->changed, &host->lock, &limit);
     bool is_good = host->generation != generation;
     uint32_t arrived = host->arrived;
-    struct timespec start = timespec_of(host->start_ns);
+    struct timespec start = clock_timespec(host->start_ps);
     pthread_mutex_unlock(&host->lock);
     if (!is_good && atomic_load(&host->aborted))
         return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
     if (!is_good)
         return err_set(err, "%u of %u ranks came within %.3g s", arrived, host->ranks,
-                       (double)host->time_out_ns / NS_PER_S);
+                       units_seconds(host->time_out_ps));
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start, NULL) == EINTR) continue;
     return true;
 }
@@ -321,8 +311,8 @@ static void host_abort(void *self, uint32_t rank, const Err *why) {
 void host_open(uint32_t ranks, Time time_out_ps, BackEnd *out) {
     Host *host = mem_alloc(1, sizeof *host);
     *host = (Host){.ranks = ranks,
-                   .base_ns = now_ns(),
-                   .time_out_ns = (uint64_t)time_out_ps / PS_PER_NS,
+                   .base_ps = clock_now(),
+                   .time_out_ps = time_out_ps,
                    .boxes = mem_alloc(ranks, sizeof *host->boxes)};
     for (uint32_t i = 0; i < ranks; i++) {
         pthread_mutex_init(&host->boxes[i].lock, NULL);

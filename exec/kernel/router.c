@@ -2,7 +2,8 @@
 //
 // Invariant: a choice depends on the scores and the order of experts alone; each expert is chosen
 // once. Sources: Qwen3 technical report, arXiv:2505.09388, section 2; DeepSeek-V3,
-// arXiv:2412.19437, section 2.1.2 (bias that counts in the choice only, groups by their two best).
+// arXiv:2412.19437, section 2.1.2 (bias that counts in the choice only, groups by their two best);
+// DeepSeek-V2, arXiv:2405.04434, section 2.2.2 (groups by their best).
 #include "exec/kernel/router.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static void score(const RouterSpec *spec, const float *logits, float *scores) {
     }
 }
 
-static float sum_of_two_best(const float *scores, uint32_t count) {
+static float worth_of(const RouterSpec *spec, const float *scores, uint32_t count) {
     float best = -INFINITY, second = -INFINITY;
     for (uint32_t i = 0; i < count; i++) {
         if (scores[i] > best) {
@@ -32,15 +33,16 @@ static float sum_of_two_best(const float *scores, uint32_t count) {
             second = scores[i];
         }
     }
-    return count > 1 ? best + second : best;
+    return spec->worth == ROUTER_TWO_BEST && count > 1 ? best + second : best;
 }
 
 // Groups that are better than this one, or as good and before it.
-static uint32_t groups_before(const float *scores, uint32_t groups, uint32_t size, uint32_t group) {
-    float own = sum_of_two_best(scores + (uint64_t)group * size, size);
+static uint32_t groups_before(const RouterSpec *spec, const float *scores, uint32_t size,
+                              uint32_t group) {
+    float own = worth_of(spec, scores + (uint64_t)group * size, size);
     uint32_t before = 0;
-    for (uint32_t i = 0; i < groups; i++) {
-        float other = sum_of_two_best(scores + (uint64_t)i * size, size);
+    for (uint32_t i = 0; i < spec->groups; i++) {
+        float other = worth_of(spec, scores + (uint64_t)i * size, size);
         before += other > own || (i < group && !(other < own));
     }
     return before;
@@ -50,8 +52,7 @@ static uint32_t groups_before(const float *scores, uint32_t groups, uint32_t siz
 static void drop_groups(const RouterSpec *spec, float *scores, bool *dropped_of_group) {
     uint32_t size = spec->experts / spec->groups;
     for (uint32_t group = 0; group < spec->groups; group++)
-        dropped_of_group[group] =
-            groups_before(scores, spec->groups, size, group) >= spec->top_groups;
+        dropped_of_group[group] = groups_before(spec, scores, size, group) >= spec->top_groups;
     for (uint32_t i = 0; i < size * spec->groups; i++)
         if (dropped_of_group[i / size]) scores[i] = -INFINITY;
 }

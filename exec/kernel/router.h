@@ -7,15 +7,17 @@
 
 // SOFTMAX over all experts (Qwen3, Mixtral), SIGMOID of each (DeepSeek-V3).
 typedef enum RouterScore { ROUTER_SOFTMAX, ROUTER_SIGMOID } RouterScore;
+// What a group is worth: the sum of its two best scores (DeepSeek-V3), or its best (DeepSeek-V2).
+typedef enum RouterWorth { ROUTER_TWO_BEST, ROUTER_BEST } RouterWorth;
 
 #define ROUTER_GROUPS_MAX 64
 
-// With groups: the experts are as many equal runs, of which the `top_groups` with the largest sums
-// of their two best scores stay.
+// With groups: the experts are as many equal runs, of which the `top_groups` worth most stay.
 typedef struct RouterSpec {
     uint32_t experts, top_k, groups, top_groups; // groups 0 or 1: none; at most
                                                  // ROUTER_GROUPS_MAX
     RouterScore score;
+    RouterWorth worth;
     bool normalises; // weights of the chosen sum to 1,
     float scaling;   // then they are multiplied by this
 } RouterSpec;

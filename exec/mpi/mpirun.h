@@ -13,7 +13,9 @@
 #include "model/base/err.h"
 
 // As BackEndKind.run: this process is one rank. Rank 0 has the answer of all, the others are
-// silent. When a rank fails, it says why and ends the processes of all.
+// silent. When a rank says that it failed, rank 0 has that and what was measured until then, within
+// 5 s, and ends the processes of all when it exits; the call does not return in the others. A rank
+// that was killed says nothing: mpirun ends all then, and nothing is kept.
 bool mpirun_job(const BackEndRequest *request, BackEndAnswer *out, Err *err);
 
 #endif

@@ -4,7 +4,8 @@
 // threads will do and every wait has a time-out. Messages of one channel between two ranks are
 // posted by one thread in one order on both sides, and MPI keeps that order among equal tags; only
 // those of a channel whose receive is behind its send may stay without a receive, and have a tag of
-// their own.
+// their own. A rank that fails says so to rank 0, which tells the others to stop and takes what
+// they have; MPI_Abort ends all of them when rank 0 exits, or when it does not answer in time.
 #include "exec/mpi/mpirun.h"
 
 #include <assert.h>
@@ -17,12 +18,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "exec/clock.h"
 #include "exec/result.h"
 #include "model/base/mem.h"
 
-#define PS_PER_NS    1000
 #define PS_PER_US    INT64_C(1000000)
-#define NS_PER_S     INT64_C(1000000000)
 #define NAP_NS       20000               // between two looks at what is under way
 #define LEAD_PS      (1000 * PS_PER_US)  // from when all have come to when all start
 #define CHANNEL_MAX  (UINT32_C(1) << 16) // messages of one channel that have tags of their own
@@ -30,7 +30,10 @@
 #define QUESTIONS    64                  // about a clock
 #define ERROR_STATUS 2
 
-typedef enum OwnTag { TAG_CLOCK = 1, TAG_SIZE, TAG_RESULT } OwnTag;
+#define GATHER_PS (5 * PS_PER_SECOND)  // for the parts of a run that failed
+#define ALONE_PS  (20 * PS_PER_SECOND) // until a rank that failed ends all, should rank 0 not
+
+typedef enum OwnTag { TAG_CLOCK = 1, TAG_SIZE, TAG_RESULT, TAG_FAILED, TAG_STOP } OwnTag;
 
 typedef struct Post {
     MPI_Request request;
@@ -47,14 +50,10 @@ typedef struct World {
     Post *posts; // heap
     uint32_t post_count, post_capacity;
     _Atomic bool stopped;
+    bool has_news; // another rank failed; on rank 0 with the reason
+    Err news;
     Time ahead_ps, error_ps; // this clock and that of rank 0
 } World;
-
-static Time clock_ps(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (Time)now.tv_sec * PS_PER_SECOND + (Time)now.tv_nsec * PS_PER_NS;
-}
 
 static void nap(void) {
     struct timespec time = {.tv_nsec = NAP_NS};
@@ -99,10 +98,25 @@ static int tag_of(const World *world, uint64_t tag) {
 
 // ---- Waiting
 
+// The lock is held. Rank 0 hears why another one failed, the others that they shall stop.
+static void hear_news(World *world) {
+    int is_there, tag = world->rank == 0 ? TAG_FAILED : TAG_STOP;
+    MPI_Status status;
+    if (world->has_news) return;
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, world->own, &is_there, &status);
+    if (!is_there) return;
+    MPI_Recv(world->news.text, (int)sizeof world->news.text, MPI_CHAR, status.MPI_SOURCE, tag,
+             world->own, MPI_STATUS_IGNORE);
+    world->has_news = true;
+    world->stopped = true;
+}
+
 static bool late(const World *world, Time deadline, Err *err) {
     char text[UNITS_TEXT_MAX];
-    if (world->stopped) return err_set(err, "stopped by the failure of another stream");
-    return clock_ps() < deadline ||
+    if (world->stopped)
+        return err_set(err, "stopped by the failure of another %s",
+                       world->has_news ? "rank" : "stream");
+    return clock_now() < deadline ||
            err_set(err, "silent for %s", units_format_time(world->request->time_out_ps, text));
 }
 
@@ -119,11 +133,12 @@ static void collect_posts(World *world) {
 }
 
 static bool wait_request(World *world, MPI_Request *request, Err *err) {
-    Time deadline = clock_ps() + world->request->time_out_ps;
+    Time deadline = clock_now() + world->request->time_out_ps;
     for (;;) {
         int done;
         pthread_mutex_lock(&world->lock);
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done) hear_news(world);
         pthread_mutex_unlock(&world->lock);
         if (done) return true;
         if (!late(world, deadline, err)) return false;
@@ -133,24 +148,20 @@ static bool wait_request(World *world, MPI_Request *request, Err *err) {
 
 // ---- Messages
 
-static int count_of(const Message *message) {
-    return (int)message->count;
-}
-
 static void post(World *world, const Message *message) {
     world->posts =
         mem_grow(world->posts, &world->post_capacity, world->post_count + 1, sizeof *world->posts);
     Post *one = &world->posts[world->post_count++];
     one->bytes = mem_alloc((size_t)message->count, 1);
     if (message->count > 0) memcpy(one->bytes, message->bytes, (size_t)message->count);
-    MPI_Isend(one->bytes, count_of(message), MPI_BYTE, (int)message->peer,
+    MPI_Isend(one->bytes, (int)message->count, MPI_BYTE, (int)message->peer,
               tag_of(world, message->tag), world->traffic, &one->request);
 }
 
 // One byte more than is expected: a longer message is an error of this file's, not of MPI's.
 static void receive(World *world, const Message *message, uint8_t **into, MPI_Request *request) {
     *into = mem_alloc((size_t)message->count + 1, 1);
-    MPI_Irecv(*into, count_of(message) + 1, MPI_BYTE, (int)message->peer,
+    MPI_Irecv(*into, (int)message->count + 1, MPI_BYTE, (int)message->peer,
               tag_of(world, message->tag), world->traffic, request);
 }
 
@@ -167,7 +178,7 @@ static bool begin(World *world, const Message *messages, uint32_t count, uint8_t
         else if (message->kind == MESSAGE_RECV)
             receive(world, message, &received[i], &requests[i]);
         else
-            MPI_Isend(message->bytes, count_of(message), MPI_BYTE, (int)message->peer,
+            MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, (int)message->peer,
                       tag_of(world, message->tag), world->traffic, &requests[i]);
     }
     return true;
@@ -181,9 +192,9 @@ static bool end(const Message *messages, uint32_t count, uint8_t *const *receive
         int came;
         if (message->kind != MESSAGE_RECV) continue;
         MPI_Get_count(&statuses[i], MPI_BYTE, &came);
-        if (came != count_of(message))
+        if (came != (int)message->count)
             return err_set(err, "rank %u sent %d bytes%s, expected %" PRIu64, message->peer, came,
-                           came > count_of(message) ? " or more" : "", message->count);
+                           came > (int)message->count ? " or more" : "", message->count);
         if (came > 0) memcpy(message->bytes, received[i], (size_t)came);
     }
     return true;
@@ -191,12 +202,13 @@ static bool end(const Message *messages, uint32_t count, uint8_t *const *receive
 
 static bool wait_all(World *world, const Message *messages, uint32_t count, MPI_Request *requests,
                      MPI_Status *statuses, Err *err) {
-    Time deadline = clock_ps() + world->request->time_out_ps;
+    Time deadline = clock_now() + world->request->time_out_ps;
     for (;;) {
         int done;
         pthread_mutex_lock(&world->lock);
         MPI_Testall((int)count, requests, &done, statuses);
         collect_posts(world);
+        if (!done) hear_news(world);
         pthread_mutex_unlock(&world->lock);
         if (done) return true;
         if (!late(world, deadline, err)) break;
@@ -234,7 +246,7 @@ static bool exchange(void *self, uint32_t rank, const Message *messages, uint32_
 
 static Time now(void *self) {
     const World *world = self;
-    return clock_ps() - world->ahead_ps;
+    return clock_now() - world->ahead_ps;
 }
 
 static bool start(void *self, uint32_t rank, Err *err) {
@@ -245,13 +257,12 @@ static bool start(void *self, uint32_t rank, Err *err) {
     MPI_Ibarrier(world->own, &request);
     pthread_mutex_unlock(&world->lock);
     if (!wait_request(world, &request, err)) return false;
-    int64_t start_ps = clock_ps() + LEAD_PS; // that of rank 0 counts
+    int64_t start_ps = clock_now() + LEAD_PS; // that of rank 0 counts
     pthread_mutex_lock(&world->lock);
     MPI_Ibcast(&start_ps, 1, MPI_INT64_T, 0, world->own, &request);
     pthread_mutex_unlock(&world->lock);
     if (!wait_request(world, &request, err)) return false;
-    Time ns = (start_ps + world->ahead_ps) / PS_PER_NS;
-    struct timespec until = {.tv_sec = ns / NS_PER_S, .tv_nsec = (long)(ns % NS_PER_S)};
+    struct timespec until = clock_timespec(start_ps + world->ahead_ps);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
     return true;
 }
@@ -281,10 +292,10 @@ static bool is_one_kernel(void) {
 static void ask_clock(World *world) {
     Time best = TIME_MAX;
     for (uint32_t i = 0; i < QUESTIONS; i++) {
-        int64_t theirs = 0, before = clock_ps();
+        int64_t theirs = 0, before = clock_now();
         MPI_Send(&theirs, 1, MPI_INT64_T, 0, TAG_CLOCK, world->own);
         MPI_Recv(&theirs, 1, MPI_INT64_T, 0, TAG_CLOCK, world->own, MPI_STATUS_IGNORE);
-        Time round_ps = clock_ps() - before;
+        Time round_ps = clock_now() - before;
         if (round_ps >= best) continue;
         best = round_ps;
         world->ahead_ps = before + round_ps / 2 - theirs;
@@ -296,7 +307,7 @@ static void answer_clock(World *world, int rank) {
     for (uint32_t i = 0; i < QUESTIONS; i++) {
         int64_t time;
         MPI_Recv(&time, 1, MPI_INT64_T, rank, TAG_CLOCK, world->own, MPI_STATUS_IGNORE);
-        time = clock_ps();
+        time = clock_now();
         MPI_Send(&time, 1, MPI_INT64_T, rank, TAG_CLOCK, world->own);
     }
 }
@@ -315,8 +326,10 @@ static void compare_clocks(World *world) {
 
 // ---- Results
 
-// Takes what nobody asked for until all have come here and all that was posted has gone.
-static void drain(World *world) {
+// Takes what nobody asked for until all have come here and all that was posted has gone. By the
+// only thread that is left.
+static bool drain(World *world, Err *err) {
+    Time deadline = clock_now() + world->request->time_out_ps;
     MPI_Request barrier;
     bool waits = false;
     int done = 0;
@@ -338,8 +351,12 @@ static void drain(World *world) {
             waits = true;
         }
         if (waits) MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
+        if (!done) hear_news(world);
+        if (!done && !late(world, deadline, err))
+            return err_prefix(err, "rank %d at the end", world->rank);
         if (!done && !is_there) nap();
     }
+    return true;
 }
 
 static void send_result(const World *world, const Text *text) {
@@ -380,6 +397,110 @@ static bool gather(const World *world, const Text *mine, InterpResult *out, Err 
     return good;
 }
 
+// ---- Failures
+
+static void send_part(const World *world, const Text *part, uint64_t *size, MPI_Request *requests) {
+    *size = part->length < PART_MAX ? part->length : 0; // more would not come in time
+    MPI_Isend(size, 1, MPI_UINT64_T, 0, TAG_SIZE, world->own, &requests[0]);
+    MPI_Isend(part->data, (int)*size, MPI_BYTE, 0, TAG_RESULT, world->own, &requests[1]);
+}
+
+// Another rank than 0: says why, gives what it has, and waits for rank 0 to end all.
+static void give_up(World *world, const InterpResult *result, const Err *err) {
+    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    Time deadline = clock_now() + ALONE_PS;
+    Text part = {0};
+    uint64_t size;
+    char why[sizeof err->text];
+    memcpy(why, err->text, sizeof why);
+    if (!world->has_news)
+        MPI_Isend(why, (int)sizeof why, MPI_CHAR, 0, TAG_FAILED, world->own, &requests[2]);
+    result_pack(world->request->job, result, &part);
+    send_part(world, &part, &size, requests);
+    while (clock_now() < deadline) {
+        int done;
+        MPI_Testall(3, requests, &done, MPI_STATUSES_IGNORE);
+        nap();
+    }
+    fprintf(stderr, "moesim-run: %s\n", why);
+    MPI_Abort(MPI_COMM_WORLD, ERROR_STATUS);
+    exit(ERROR_STATUS);
+}
+
+// What another rank gives, of which first the size comes.
+typedef struct Giving {
+    uint64_t size;
+    uint8_t *bytes; // heap
+    MPI_Request request;
+    bool has_size, is_whole;
+} Giving;
+
+static void take_part(const World *world, Giving *giving, int rank) {
+    int done;
+    if (giving->is_whole) return;
+    MPI_Test(&giving->request, &done, MPI_STATUS_IGNORE);
+    if (!done) return;
+    giving->is_whole = giving->has_size;
+    if (giving->has_size) return;
+    giving->has_size = true;
+    giving->bytes = mem_alloc(giving->size, 1);
+    MPI_Irecv(giving->bytes, (int)giving->size, MPI_BYTE, rank, TAG_RESULT, world->own,
+              &giving->request);
+}
+
+// Until all have given what they have, or for GATHER_PS.
+static void take_parts(const World *world, Giving *givings) {
+    Time deadline = clock_now() + GATHER_PS;
+    int left = world->size - 1;
+    for (int rank = 1; rank < world->size; rank++) {
+        MPI_Request told;
+        MPI_Isend(world->news.text, (int)sizeof world->news.text, MPI_CHAR, rank, TAG_STOP,
+                  world->own, &told);
+        MPI_Request_free(&told);
+        MPI_Irecv(&givings[rank].size, 1, MPI_UINT64_T, rank, TAG_SIZE, world->own,
+                  &givings[rank].request);
+    }
+    while (left > 0 && clock_now() < deadline) {
+        left = 0;
+        for (int rank = 1; rank < world->size; rank++) {
+            take_part(world, &givings[rank], rank);
+            left += !givings[rank].is_whole;
+        }
+        nap();
+    }
+}
+
+static void end_all(void) {
+    MPI_Abort(MPI_COMM_WORLD, ERROR_STATUS);
+}
+
+// Rank 0: why, and what all have; all end when this process has done with it. Memory that MPI may
+// still write to stays.
+static void gather_failed(World *world, InterpResult *result, BackEndAnswer *out, Err *err) {
+    const BackEndRequest *request = world->request;
+    Giving *givings = mem_alloc((size_t)world->size, sizeof *givings);
+    ResultPart *parts = mem_alloc((size_t)world->size, sizeof *parts);
+    Text mine = {0};
+    Err unfit = {0};
+    if (world->has_news)
+        *err = world->news;
+    else
+        world->news = *err;
+    take_parts(world, givings);
+    result_pack(request->job, result, &mine);
+    if (mine.length > 0) parts[0] = (ResultPart){(const uint8_t *)mine.data, mine.length};
+    for (int rank = 1; rank < world->size; rank++)
+        if (givings[rank].is_whole && givings[rank].size > 0)
+            parts[rank] = (ResultPart){givings[rank].bytes, (size_t)givings[rank].size};
+    // where parts of others do not fit, its own alone; the failure is what is told in any case
+    uint32_t repeats = request->options->repeats;
+    if (!result_merge(request->job, repeats, parts, (uint32_t)world->size, &out->result, &unfit))
+        result_merge(request->job, repeats, parts, 1, &out->result, &unfit);
+    text_free(&mine);
+    mem_free(parts);
+    if (atexit(end_all) != 0) end_all();
+}
+
 // ---- A run
 
 static void describe(const World *world, BackEndAnswer *out) {
@@ -413,7 +534,7 @@ static bool run_rank(World *world, InterpResult *result, Err *err) {
 static bool answer(World *world, const InterpResult *result, BackEndAnswer *out, Err *err) {
     Text text = {0};
     bool good = true;
-    drain(world);
+    if (!drain(world, err)) return false;
     describe(world, out);
     result_pack(world->request->job, result, &text);
     out->is_silent = world->rank != 0;
@@ -465,9 +586,11 @@ bool mpirun_job(const BackEndRequest *request, BackEndAnswer *out, Err *err) {
         return out->is_silent;
     }
     if (!run_rank(&world, &result, err) || !answer(&world, &result, out, err)) {
-        fprintf(stderr, "moesim-run: %s\n", err->text);
-        MPI_Abort(MPI_COMM_WORLD, ERROR_STATUS); // the others wait for this rank, and would longer
-        exit(ERROR_STATUS);
+        if (world.rank != 0) give_up(&world, &result, err);
+        gather_failed(&world, &result, out, err);
+        describe(&world, out);
+        interp_free(&result);
+        return false;
     }
     interp_free(&result);
     close_world(&world);

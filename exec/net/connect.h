@@ -3,35 +3,28 @@
 #ifndef EXEC_NET_CONNECT_H
 #define EXEC_NET_CONNECT_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "exec/net/address.h"
 #include "exec/net/frame.h"
 #include "exec/net/hosts.h"
 #include "model/base/err.h"
 #include "model/base/text.h"
 #include "model/base/units.h"
 
-// IPv4 of this machine: of the network interface of that name, or else `name` itself, such as
-// "10.99.0.1".
-bool connect_address(const char *name, const char *interface, struct in_addr *out, Err *err);
-
-// A listening socket on that address alone, at a port of the system's choice: `out` says which.
-bool connect_listen(struct in_addr address, int *out_socket, struct sockaddr_in *out, Err *err);
-
 typedef struct ConnectPlan {
     const Hosts *hosts;
-    uint32_t host;                   // this one
-    const struct sockaddr_in *where; // [hosts->count] they listen
-    int listener;                    // of this one
-    FrameGreeting greeting;          // token and job; the ranks are filled in
+    uint32_t host;          // this one
+    const Address *where;   // [hosts->count] they listen
+    int listener;           // of this one
+    FrameGreeting greeting; // token and job; the ranks are filled in
     Time time_out_ps;
 } ConnectPlan;
 
 // A socket for each pair of a rank of this host and a rank of another: sockets[local *
 // hosts->ranks + rank], heap memory; -1 between ranks of one host. Not blocking, without delay.
-// Foreign and malformed connections are refused, with a line each added to `notes`.
+// Foreign and malformed connections are refused (door.h), with lines about them added to `notes`.
 bool connect_all(const ConnectPlan *plan, int **out_sockets, Text *notes, Err *err);
 void connect_close(int *sockets, uint32_t count);
 

@@ -25,7 +25,7 @@
     X(NOTE, "note")           /* a line for people */                                              \
     X(RESULT, "result")       /* bytes of result_pack, part by part */                             \
     X(FAILED, "failed")       /* why a rank failed; the host, when `from` is CONTROL_HOST */       \
-    X(KILLED, "killed")       /* how a rank ended that did not say that it is done */              \
+    X(KILLED, "killed")       /* a ServeDeath */                                                   \
     X(DONE, "done")           /* the last of a rank, and of a host that ends by itself */
 typedef enum ControlKind {
 #define X(name, text) CONTROL_##name,

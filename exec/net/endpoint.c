@@ -13,15 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exec/clock.h"
 #include "exec/net/wire.h"
 #include "model/base/file.h"
 #include "model/base/mem.h"
 
 #define EVENTS_MAX 64
 #define ASK_MS     10 // between two looks at what was acknowledged, should the kernel not tell
-#define PS_PER_NS  1000
 #define PS_PER_MS  INT64_C(1000000000)
-#define NS_PER_S   INT64_C(1000000000)
 
 // A thread that waits: for messages, for a round of the barrier, or until all is written.
 typedef struct Party {
@@ -52,14 +51,7 @@ struct Endpoint {
 };
 
 Time endpoint_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (Time)now.tv_sec * PS_PER_SECOND + (Time)now.tv_nsec * PS_PER_NS;
-}
-
-static struct timespec timespec_of(Time ps) {
-    Time ns = ps / PS_PER_NS;
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = (long)(ns % NS_PER_S)};
+    return clock_now();
 }
 
 // ---- Failure
@@ -247,7 +239,7 @@ static bool timed_out(const Endpoint *endpoint, const Party *party, Err *err) {
 // The lock is held. False when the rank failed.
 static bool wait_for(Endpoint *endpoint, Party *party, Err *err) {
     Time deadline = endpoint_clock() + endpoint->setup.time_out_ps;
-    struct timespec until = timespec_of(deadline);
+    struct timespec until = clock_timespec(deadline);
     while (!endpoint->failed && !party_is_done(endpoint, party)) {
         Err late = {0};
         if (endpoint->polls) {
@@ -376,7 +368,7 @@ static bool start(void *self, uint32_t rank, Err *err) {
     Time start_ps;
     (void)rank;
     if (!next_round(self, &start_ps, err)) return false;
-    struct timespec until = timespec_of(start_ps);
+    struct timespec until = clock_timespec(start_ps);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
     return true;
 }

@@ -14,19 +14,36 @@ static bool parse_count(const char *text, uint32_t *out) {
     return true;
 }
 
+// Both return what follows the name, ":RANKS" or nothing; NULL when it is no name.
+
+// '-' at the front: an agent would take it for an option.
+static char *skip_name(char *entry) {
+    char *colon = strrchr(entry, ':');
+    char *end = colon != NULL ? colon : entry + strlen(entry);
+    bool good = end > entry && *entry != '-' && entry + strcspn(entry, " \t[]%:") >= end;
+    return good ? end : NULL;
+}
+
+static char *skip_bracketed(char *entry) {
+    char *end = entry + 1 + strspn(entry + 1, "0123456789abcdefABCDEF:.");
+    return *end == ']' && end > entry + 1 ? end + 1 : NULL;
+}
+
 // One entry, which is cut up.
 static bool parse_one(char *entry, Hosts *hosts, Err *err) {
     char quoted[TEXT_QUOTE_MAX];
-    char *colon = strrchr(entry, ':');
-    HostsOne host = {.name = entry, .first = hosts->ranks, .count = 1};
+    HostsOne host = {.first = hosts->ranks, .count = 1};
     text_quote(entry, quoted);
-    if (colon != NULL && !parse_count(colon + 1, &host.count))
+    char *after = *entry == '[' ? skip_bracketed(entry) : skip_name(entry);
+    if (after == NULL || (*after != '\0' && *after != ':'))
+        return err_set(err,
+                       "host %s: expected NAME:RANKS, such as \"10.99.0.1:2\" or \"[fd00::1]:2\"",
+                       quoted);
+    if (*after == ':' && !parse_count(after + 1, &host.count))
         return err_set(err, "host %s: expected NAME:RANKS with 1 to %d ranks", quoted,
                        HOSTS_RANKS_MAX);
-    if (colon != NULL) *colon = '\0';
-    // '-': an agent would take it for an option
-    if (*entry == '\0' || *entry == '-' || strpbrk(entry, " \t:") != NULL)
-        return err_set(err, "host %s: expected NAME:RANKS, such as \"10.99.0.1:2\"", quoted);
+    host.name = *entry == '[' ? entry + 1 : entry;
+    after[*entry == '[' ? -1 : 0] = '\0';
     if (hosts->count == HOSTS_MAX || hosts->ranks + host.count > HOSTS_RANKS_MAX)
         return err_set(err, "expected at most %d hosts and %d ranks", HOSTS_MAX, HOSTS_RANKS_MAX);
     hosts->hosts[hosts->count++] = host;

@@ -1,4 +1,4 @@
-// The hosts of a run and their ranks: "10.99.0.1:2,10.99.0.2:2".
+// The hosts of a run and their ranks: "10.99.0.1:2,[fd00::2]:2".
 #ifndef EXEC_NET_HOSTS_H
 #define EXEC_NET_HOSTS_H
 
@@ -12,7 +12,7 @@
 #define HOSTS_RANKS_MAX 4096 // together
 
 typedef struct HostsOne {
-    const char *name;      // for the agent; its address where no interface is named
+    const char *name;      // for the agent; its address where no interface is named; no brackets
     uint32_t first, count; // ranks
 } HostsOne;
 
@@ -23,7 +23,8 @@ typedef struct Hosts {
     uint32_t count, ranks;
 } Hosts;
 
-// NAME or NAME:RANKS, separated by commas; RANKS is 1 when absent. Freed by hosts_free.
+// NAME or NAME:RANKS, separated by commas; RANKS is 1 when absent; an address of IPv6 stands in
+// brackets. Freed by hosts_free.
 bool hosts_parse(const char *list, Hosts *out, Err *err);
 void hosts_free(Hosts *hosts);
 // One host with all ranks.

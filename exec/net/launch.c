@@ -4,25 +4,19 @@
 // that do not end by themselves after a failure are killed, and their ranks with them. The first
 // failure stops all; of those that come until all have stopped, the one that tells the cause is
 // reported.
-#include "exec/net/launch.h"
+#include "exec/net/launch_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/net/control.h"
 #include "exec/net/endpoint.h"
-#include "exec/net/hosts.h"
-#include "exec/net/serve.h"
+#include "exec/net/hand.h"
 #include "exec/result.h"
-#include "model/base/file.h"
 #include "model/base/mem.h"
 
 #define PS_PER_US INT64_C(1000000)
@@ -33,128 +27,6 @@
 #define LEAD_HOST_PS     (300 * PS_PER_US)
 #define LEAD_KERNEL_PS   (1000 * PS_PER_US)
 #define LEAD_MACHINES_PS (20 * PS_PER_MS)
-
-#define AGENT_WORDS_MAX 16
-
-typedef struct LaunchHost {
-    pid_t process;
-    int socket; // -1: closed
-    ControlReader reader;
-    bool listens, is_connected, is_done;
-    ServeWhere where;
-    Time error_ps;
-    ServeRound arrived;
-} LaunchHost;
-
-typedef struct LaunchRank {
-    Text result;
-    Text failed, killed; // why
-    bool is_done;
-} LaunchRank;
-
-typedef struct Launch {
-    const ServeJob *job;
-    const LaunchOptions *options;
-    const Hosts *hosts;
-    LaunchHost *of;    // [hosts->count], heap
-    LaunchRank *ranks; // [hosts->ranks], heap
-    LaunchFacts *facts;
-    Err host_failed;       // of a host rather than a rank
-    uint32_t first_failed; // rank; CONTROL_HOST: none
-    bool failed;
-    Time kill_at_ps;    // 0: not yet
-    Time connect_by_ps; // all hosts
-    uint64_t round;     // that was started
-    uint8_t token[FRAME_TOKEN_B];
-} Launch;
-
-// ---- Processes
-
-static bool make_token(uint8_t token[FRAME_TOKEN_B], Err *err) {
-    FILE *file = fopen("/dev/urandom", "rb");
-    bool good = file != NULL && fread(token, 1, FRAME_TOKEN_B, file) == FRAME_TOKEN_B;
-    if (file != NULL) fclose(file);
-    return good || err_set(err, "cannot make a token: no random bytes");
-}
-
-// In the process of the host.
-static void be_host(Launch *launch, uint32_t host, int socket) {
-    Err err = {0};
-    for (uint32_t i = 0; i < host; i++) close(launch->of[i].socket);
-    serve_run(launch->job, socket, socket, &err);
-    _exit(0);
-}
-
-// AGENT HOST PROGRAM WORDS... --join, with the socket as stdin and stdout.
-static void be_agent(Launch *launch, uint32_t host, int socket) {
-    const LaunchOptions *options = launch->options;
-    Arena arena = {0};
-    char program[4096];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    uint32_t count = 0;
-    char **words = arena_alloc(&arena, AGENT_WORDS_MAX + options->word_count + 4, sizeof *words);
-    char *agent = arena_string(&arena, options->agent);
-    while (count < AGENT_WORDS_MAX && *(agent += strspn(agent, " ")) != '\0') {
-        words[count++] = agent;
-        agent += strcspn(agent, " ");
-        if (*agent != '\0') *agent++ = '\0';
-    }
-    program[length > 0 ? length : 0] = '\0';
-    words[count++] = arena_string(&arena, launch->hosts->hosts[host].name);
-    words[count++] = program;
-    for (uint32_t i = 0; i < options->word_count; i++)
-        words[count++] = arena_string(&arena, options->words[i]);
-    words[count++] = arena_string(&arena, LAUNCH_JOIN_WORD);
-    if (dup2(socket, STDIN_FILENO) >= 0 && dup2(socket, STDOUT_FILENO) >= 0)
-        execvp(words[0], words);
-    Err err = {0}, unheard = {0};
-    err_set(&err, "cannot run the agent %s: %s", words[0], file_reason(errno));
-    control_write_text(STDOUT_FILENO, CONTROL_FAILED, CONTROL_HOST, err.text, &unheard);
-    _exit(1);
-}
-
-static bool start_host(Launch *launch, uint32_t host, Err *err) {
-    LaunchHost *one = &launch->of[host];
-    int ends[2];
-    pid_t parent = getpid();
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-        return err_set(err, "cannot make a socket: %s", file_reason(errno));
-    for (uint32_t i = 0; i < 2; i++) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-    one->process = fork();
-    if (one->process == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) _exit(1);
-        close(ends[0]);
-        if (launch->options->agent == NULL)
-            be_host(launch, host, ends[1]);
-        else
-            be_agent(launch, host, ends[1]);
-    }
-    close(ends[1]);
-    one->socket = ends[0];
-    if (one->process > 0) return true;
-    one->process = 0;
-    return err_set(err, "cannot fork: %s", file_reason(errno));
-}
-
-// One that does not listen will be heard, or its end.
-static void set_up_host(Launch *launch, uint32_t host) {
-    Err unheard = {0};
-    ServeSetup setup = {.job = serve_digest(launch->job->job),
-                        .time_out_ps = launch->options->time_out_ps,
-                        .host = host,
-                        .ranks = launch->hosts->ranks};
-    memcpy(setup.token, launch->token, FRAME_TOKEN_B);
-    control_write(launch->of[host].socket, CONTROL_SETUP, 0, &setup, sizeof setup, &unheard);
-}
-
-static bool start_hosts(Launch *launch, Err *err) {
-    for (uint32_t i = 0; i < launch->hosts->count; i++) {
-        if (!start_host(launch, i, err)) return false;
-        set_up_host(launch, i);
-    }
-    return true;
-}
 
 // ---- Failures
 
@@ -182,10 +54,10 @@ static bool is_consequence(const LaunchRank *rank) {
     return length >= end && strcmp(text + length - end, ENDPOINT_STOPPED) == 0;
 }
 
-// What was killed cannot say what it did: a rank that waited for it can.
-static bool report_death(const Launch *launch, const char *death, Err *err) {
+// When nobody knows what was killed was in, a rank that waited for it says what that was for.
+static bool report_death(const Launch *launch, const char *death, bool knows_op, Err *err) {
     err_set(err, "%s", death);
-    for (uint32_t pass = 0; pass < 2; pass++) {
+    for (uint32_t pass = 0; !knows_op && pass < 2; pass++) {
         for (uint32_t i = 0; i < launch->hosts->ranks; i++) {
             const LaunchRank *rank = &launch->ranks[i];
             if (rank->failed.length == 0 || is_consequence(rank) != (pass == 1)) continue;
@@ -203,10 +75,10 @@ static bool report(const Launch *launch, Err *err) {
         Err death = {0};
         if (killed->length == 0) continue;
         err_set(&death, "rank %u %s", i, text_string(killed));
-        return report_death(launch, death.text, err);
+        return report_death(launch, death.text, launch->ranks[i].knows_op, err);
     }
     if (err_is_set(&launch->host_failed))
-        return report_death(launch, launch->host_failed.text, err);
+        return report_death(launch, launch->host_failed.text, false, err);
     return err_set(err, "%s",
                    launch->first_failed == CONTROL_HOST
                        ? "the run was stopped"
@@ -258,6 +130,29 @@ static bool start_round(Launch *launch, Err *err) {
     return true;
 }
 
+static bool take_value(const ControlMessage *message, void *out, size_t count, Err *err) {
+    if (message->count != count)
+        return err_set(err, "said \"%s\" with %zu bytes, expected %zu",
+                       control_names[message->kind], message->count, count);
+    memcpy(out, message->data, count);
+    return true;
+}
+
+static bool take_death(Launch *launch, const ControlMessage *message, Err *err) {
+    LaunchRank *rank = &launch->ranks[message->from];
+    const Schedule *schedule = launch->job->job->schedule;
+    ServeDeath death;
+    char end[LAUNCH_END_MAX], text[SCHEDULE_TEXT_MAX];
+    if (!take_value(message, &death, sizeof death, err)) return false;
+    launch_end_text(death.status, end);
+    rank->knows_op = death.op < schedule->op_count;
+    text_add(&rank->killed, end);
+    if (rank->knows_op)
+        text_addf(&rank->killed, " in %s", schedule_op_text(schedule, death.op, text));
+    stop_all(launch);
+    return true;
+}
+
 static bool take_rank(Launch *launch, const ControlMessage *message, Err *err) {
     LaunchRank *rank = &launch->ranks[message->from];
     const char *data = (const char *)message->data;
@@ -268,21 +163,12 @@ static bool take_rank(Launch *launch, const ControlMessage *message, Err *err) {
         if (launch->first_failed == CONTROL_HOST) launch->first_failed = message->from;
         stop_all(launch);
     } else if (message->kind == CONTROL_KILLED) {
-        text_add_bytes(&rank->killed, data, message->count);
-        stop_all(launch);
+        return take_death(launch, message, err);
     } else if (message->kind == CONTROL_DONE) {
         rank->is_done = true;
     } else {
         return err_set(err, "said \"%s\" of rank %u", control_names[message->kind], message->from);
     }
-    return true;
-}
-
-static bool take_value(const ControlMessage *message, void *out, size_t count, Err *err) {
-    if (message->count != count)
-        return err_set(err, "said \"%s\" with %zu bytes, expected %zu",
-                       control_names[message->kind], message->count, count);
-    memcpy(out, message->data, count);
     return true;
 }
 
@@ -335,10 +221,17 @@ static bool hear_host(Launch *launch, uint32_t host, Err *err) {
     if (is_open) return true;
     close(one->socket);
     one->socket = -1;
-    return one->is_done || err_set(err, "its process ended");
+    return one->is_done || launch_lose_host(launch, host, err);
 }
 
 // ---- The whole run
+
+static bool make_token(uint8_t token[FRAME_TOKEN_B], Err *err) {
+    FILE *file = fopen("/dev/urandom", "rb");
+    bool good = file != NULL && fread(token, 1, FRAME_TOKEN_B, file) == FRAME_TOKEN_B;
+    if (file != NULL) fclose(file);
+    return good || err_set(err, "cannot make a token: no random bytes");
+}
 
 static uint32_t fill_polls(const Launch *launch, struct pollfd *polls) {
     uint32_t open = 0;
@@ -431,9 +324,9 @@ static bool merge(const Launch *launch, InterpResult *out, Err *err) {
 
 static bool run_hosts(Launch *launch, InterpResult *out, Err *err) {
     Err why = {0};
-    // once to be there, once to connect
-    launch->connect_by_ps = endpoint_clock() + 2 * launch->options->time_out_ps;
-    if (start_hosts(launch, &why)) {
+    if (launch_start_hosts(launch, &why)) {
+        // once to be there, once to connect
+        launch->connect_by_ps = endpoint_clock() + 2 * launch->options->time_out_ps;
         watch(launch);
     } else {
         launch->host_failed = why;
@@ -461,18 +354,26 @@ static bool check_hosts(const Job *job, const LaunchOptions *launch, Hosts *out,
     return false;
 }
 
+static ServeJob serve_job(const Job *job, const ComputeUnit *compute, const InterpOptions *options,
+                          const LaunchOptions *launch, const Hosts *hosts) {
+    return (ServeJob){.job = job,
+                      .compute = compute,
+                      .options = options,
+                      .hosts = hosts,
+                      .interface = launch->interface,
+                      .names = launch->agent != NULL ? ADDRESS_NAMES_FOR_AGENT
+                                                     : ADDRESS_NAMES_ARE_ADDRESSES,
+                      .names_count = launch->hosts != NULL && launch->agent == NULL,
+                      .asks_clocks = launch->asks_clocks};
+}
+
 bool launch_run(const Job *job, const ComputeUnit *compute, const InterpOptions *options,
                 const LaunchOptions *launch, InterpResult *out, LaunchFacts *facts, Err *err) {
     Hosts hosts;
     *out = (InterpResult){0};
     *facts = (LaunchFacts){0};
     if (!check_hosts(job, launch, &hosts, err)) return false;
-    ServeJob serve = {.job = job,
-                      .compute = compute,
-                      .options = options,
-                      .hosts = &hosts,
-                      .interface = launch->interface,
-                      .asks_clocks = launch->asks_clocks};
+    ServeJob serve = serve_job(job, compute, options, launch, &hosts);
     Launch all = {.first_failed = CONTROL_HOST,
                   .job = &serve,
                   .options = launch,
@@ -498,17 +399,33 @@ void launch_free(LaunchFacts *facts) {
     text_free(&facts->notes);
 }
 
+// On stdin and stdout, which only what speaks for the first process may read.
+static bool join_agent(const ServeJob *serve, const LaunchOptions *launch, Err *err) {
+    if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO))
+        return err_set(err, LAUNCH_JOIN_WORD
+                       ": expected the first process on stdin and stdout, found a terminal: an "
+                       "agent adds this word, people use --by-hand");
+    return serve_run(serve, STDIN_FILENO, STDOUT_FILENO, launch->time_out_ps, err) ||
+           err_prefix(err, LAUNCH_JOIN_WORD);
+}
+
+// A person who has typed something here reads here why it failed, too.
+static bool join_by_hand(const ServeJob *serve, const LaunchOptions *launch, const char *at,
+                         Err *err) {
+    int first;
+    if (!hand_join(at, launch->time_out_ps, &first, err)) return false;
+    bool good = serve_run(serve, first, first, (HAND_TIME_OUTS + 1) * launch->time_out_ps, err);
+    close(first);
+    return good && !err_is_set(err);
+}
+
 bool launch_join(const Job *job, const ComputeUnit *compute, const InterpOptions *options,
-                 const LaunchOptions *launch, Err *err) {
+                 const LaunchOptions *launch, const char *at, Err *err) {
     Hosts hosts;
     if (!check_hosts(job, launch, &hosts, err)) return false;
-    ServeJob serve = {.job = job,
-                      .compute = compute,
-                      .options = options,
-                      .hosts = &hosts,
-                      .interface = launch->interface,
-                      .asks_clocks = launch->asks_clocks};
-    bool good = serve_run(&serve, STDIN_FILENO, STDOUT_FILENO, err);
+    ServeJob serve = serve_job(job, compute, options, launch, &hosts);
+    bool good =
+        at != NULL ? join_by_hand(&serve, launch, at, err) : join_agent(&serve, launch, err);
     hosts_free(&hosts);
     return good;
 }

@@ -2,8 +2,8 @@
 // they share inside one. Every rank sleeps while it waits.
 //
 // The first process (the one that a person started) starts a process for each host, by an agent
-// such as ssh or mpirun's, or by itself where no agent is named; that one forks its ranks. Results
-// come back to the first.
+// such as ssh or mpirun's, or by itself where no agent is named, or waits for people to start it;
+// that one forks its ranks. Results come back to the first.
 #ifndef EXEC_NET_LAUNCH_H
 #define EXEC_NET_LAUNCH_H
 
@@ -21,7 +21,9 @@ typedef struct LaunchOptions {
                            // are the addresses that are used
     const char *agent;     // "ssh": AGENT HOST PROGRAM WORDS... runs the program there, with its
                            // stdin and stdout; NULL: processes of all hosts are forked here
-    char *const *words;    // for the agent: of this program, the command and all after it
+    const char *by_hand;   // a port, "0" of the system's choice: the first host is this one, all
+                           // others are started by people, who are told on stderr what to type
+    char *const *words;    // for both: of this program, the command and all after it
     uint32_t word_count;
     Time time_out_ps;
     bool asks_clocks; // also where all hosts have one kernel, which is otherwise known to have one
@@ -39,9 +41,10 @@ bool launch_run(const Job *job, const ComputeUnit *compute, const InterpOptions 
                 const LaunchOptions *launch, InterpResult *out, LaunchFacts *facts, Err *err);
 void launch_free(LaunchFacts *facts);
 
-// What an agent starts: one host of the run, told by its stdin.
+// What an agent or a person starts: one host of the run. `at` is what follows HAND_OPTION (hand.h),
+// or NULL: what an agent starts is told by its stdin. False when it found no first process.
 bool launch_join(const Job *job, const ComputeUnit *compute, const InterpOptions *options,
-                 const LaunchOptions *launch, Err *err);
+                 const LaunchOptions *launch, const char *at, Err *err);
 
 #define LAUNCH_JOIN_WORD "--join" // added to the words
 

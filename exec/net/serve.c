@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/net/address.h"
 #include "exec/net/connect.h"
 #include "exec/net/control.h"
 #include "exec/net/endpoint.h"
@@ -45,7 +46,6 @@ typedef struct Serve {
     uint32_t left;   // children
     uint64_t round;  // that all ranks here have come to
     Time kill_at_ps; // 0: not yet
-    Arena arena;
 } Serve;
 
 Digest serve_digest(const Job *job) {
@@ -67,11 +67,39 @@ static void read_kernel(char kernel[SERVE_KERNEL_B]) {
     fclose(file);
 }
 
-static bool hear_setup(Serve *serve, Err *err) {
+static bool hear_setup(Serve *serve, Time time_out_ps, Err *err) {
+    struct pollfd in = {.fd = serve->in, .events = POLLIN};
+    Time deadline = endpoint_clock() + time_out_ps;
+    ControlMessage message;
+    char text[UNITS_TEXT_MAX];
+    bool has = false, is_open = true;
+    while (is_open) {
+        Time left_ps = deadline - endpoint_clock();
+        if (!control_next(&serve->reader, &message, &has, err)) return false;
+        if (has) break;
+        if (left_ps <= 0 || poll(&in, 1, (int)(left_ps / PS_PER_MS) + 1) == 0)
+            return err_set(err, "the first process said nothing within %s",
+                           units_format_time(time_out_ps, text));
+        if (!control_read(&serve->reader, serve->in, &is_open, err)) return false;
+    }
+    if (!has) return err_set(err, "the first process is gone before it said anything");
+    if (message.kind != CONTROL_SETUP || message.count < SERVE_MAKER_B)
+        return err_set(err, "the first process said \"%s\" of %zu bytes, expected \"%s\"",
+                       control_names[message.kind], message.count, control_names[CONTROL_SETUP]);
+    memcpy(&serve->setup, message.data,
+           message.count < sizeof serve->setup ? message.count : sizeof serve->setup);
+    return true;
+}
+
+static bool check_setup(Serve *serve, Err *err) {
     const Hosts *hosts = serve->job->hosts;
     ServeSetup *setup = &serve->setup;
-    if (!control_expect(&serve->reader, serve->in, CONTROL_SETUP, setup, sizeof *setup, err))
-        return false;
+    char quoted[TEXT_QUOTE_MAX];
+    if (memcmp(setup->maker, SERVE_MAKER, sizeof SERVE_MAKER) != 0) {
+        setup->maker[SERVE_MAKER_B - 1] = '\0';
+        return err_set(err, "runs \"%s\", the first process runs %s", SERVE_MAKER,
+                       text_quote(setup->maker, quoted));
+    }
     if (setup->host >= hosts->count || setup->ranks != hosts->ranks)
         return err_set(err, "host %u of %u ranks, expected one of %u with %u ranks", setup->host,
                        setup->ranks, hosts->count, hosts->ranks);
@@ -85,11 +113,11 @@ static bool hear_setup(Serve *serve, Err *err) {
 
 static bool tell_where(Serve *serve, Err *err) {
     ServeWhere where = {0};
-    struct in_addr address;
+    const ServeJob *job = serve->job;
     read_kernel(where.kernel);
-    if (serve->job->hosts->count > 1 &&
-        (!connect_address(serve->here->name, serve->job->interface, &address, err) ||
-         !connect_listen(address, &serve->listener, &where.where, err)))
+    if ((job->hosts->count > 1 || job->interface != NULL || job->names_count) &&
+        (!address_find(serve->here->name, job->interface, job->names, &where.where, err) ||
+         !address_listen(&where.where, &serve->listener, err)))
         return false;
     return control_write(serve->out, CONTROL_LISTENING, serve->setup.host, &where, sizeof where,
                          err);
@@ -127,7 +155,7 @@ static bool is_one_kernel(const ServeWhere *all, uint32_t count) {
 
 static bool connect_ranks(Serve *serve, const ServeWhere *all, Err *err) {
     const Hosts *hosts = serve->job->hosts;
-    struct sockaddr_in where[HOSTS_MAX];
+    Address where[HOSTS_MAX];
     Text notes = {0};
     for (uint32_t i = 0; i < hosts->count; i++) where[i] = all[i].where;
     ConnectPlan plan = {.hosts = hosts,
@@ -138,8 +166,6 @@ static bool connect_ranks(Serve *serve, const ServeWhere *all, Err *err) {
                         .time_out_ps = serve->setup.time_out_ps};
     memcpy(plan.greeting.token, serve->setup.token, FRAME_TOKEN_B);
     bool good = connect_all(&plan, &serve->sockets, &notes, err);
-    close(serve->listener);
-    serve->listener = -1;
     if (!tell_notes(serve, &notes, err) || !good) return false;
     serve->error_ps = SERVE_CLOCK_ONE;
     return (is_one_kernel(all, hosts->count) && !serve->job->asks_clocks) ||
@@ -149,10 +175,12 @@ static bool connect_ranks(Serve *serve, const ServeWhere *all, Err *err) {
 static bool join(Serve *serve, Err *err) {
     ServeWhere all[HOSTS_MAX];
     uint32_t count = serve->job->hosts->count;
-    if (!hear_setup(serve, err) || !tell_where(serve, err) ||
+    if (!check_setup(serve, err) || !tell_where(serve, err) ||
         !control_expect(&serve->reader, serve->in, CONTROL_PEERS, all, count * sizeof *all, err))
         return false;
     if (count > 1 && !connect_ranks(serve, all, err)) return false;
+    if (serve->listener >= 0) close(serve->listener);
+    serve->listener = -1;
     return control_write(serve->out, CONTROL_CONNECTED, serve->setup.host, &serve->error_ps,
                          sizeof serve->error_ps, err);
 }
@@ -226,6 +254,16 @@ static void kill_ranks(Serve *serve) {
     }
 }
 
+// What the first of its streams that was in one was in.
+static OpId op_of(const Serve *serve, uint32_t local) {
+    const _Atomic uint32_t *now = shared_now(&serve->shared, local);
+    for (uint32_t i = 0; i < SCHEDULE_STREAMS_MAX; i++) {
+        uint32_t what = atomic_load(&now[i]);
+        if (what > 0) return what - 1;
+    }
+    return SCHEDULE_NONE;
+}
+
 static bool end_rank(Serve *serve, uint32_t local, Err *err) {
     Child *child = &serve->children[local];
     int status = 0;
@@ -235,12 +273,9 @@ static bool end_rank(Serve *serve, uint32_t local, Err *err) {
     child->process = 0;
     serve->left--;
     if (child->is_done || child->is_late) return true;
-    char text[64];
-    if (WIFSIGNALED(status))
-        snprintf(text, sizeof text, "was killed by signal %d", WTERMSIG(status));
-    else
-        snprintf(text, sizeof text, "ended with status %d", WEXITSTATUS(status));
-    return control_write_text(serve->out, CONTROL_KILLED, serve->here->first + local, text, err);
+    ServeDeath death = {.status = status, .op = op_of(serve, local)};
+    return control_write(serve->out, CONTROL_KILLED, serve->here->first + local, &death,
+                         sizeof death, err);
 }
 
 static bool hear_rank(Serve *serve, uint32_t local, Err *err) {
@@ -349,11 +384,15 @@ static void close_all(Serve *serve) {
     control_free(&serve->reader);
 }
 
-bool serve_run(const ServeJob *job, int in, int out, Err *err) {
+bool serve_run(const ServeJob *job, int in, int out, Time time_out_ps, Err *err) {
     Serve serve = {.job = job, .in = in, .out = out, .listener = -1};
     Err unheard = {0};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &ignore, NULL); // a reader that is gone is an error of the write
+    if (!hear_setup(&serve, time_out_ps, err)) {
+        control_free(&serve.reader);
+        return false;
+    }
     bool good = join(&serve, err) && fork_ranks(&serve, err) && watch(&serve, err);
     if (!good) good = control_write_text(out, CONTROL_FAILED, CONTROL_HOST, err->text, &unheard);
     close_all(&serve);

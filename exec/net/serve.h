@@ -3,14 +3,15 @@
 #ifndef EXEC_NET_SERVE_H
 #define EXEC_NET_SERVE_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "exec/compute.h"
 #include "exec/interp.h"
+#include "exec/net/address.h"
 #include "exec/net/frame.h"
 #include "exec/net/hosts.h"
+#include "exec/program.h"
 
 #define SERVE_GRACE_PS                                                                             \
     (2 * PS_PER_SECOND) // for ranks to end after a failure, before they are killed
@@ -24,11 +25,18 @@ typedef struct ServeJob {
     const InterpOptions *options; // of all ranks
     const Hosts *hosts;
     const char *interface; // NULL: names of hosts are addresses
-    bool asks_clocks;      // also hosts of one kernel
+    AddressNames names;
+    bool names_count; // also of one host alone: it has to be this one
+    bool asks_clocks; // also hosts of one kernel
 } ServeJob;
 
-// What the first process tells (control.h), as bytes of one machine type.
+#define SERVE_MAKER   "moesim-run " PROGRAM_VERSION " (messages 2)" // changes with what is told
+#define SERVE_MAKER_B 48
+
+// What the first process tells (control.h), as bytes of one machine type. `maker` stays the first
+// for ever, so that different versions can say so.
 typedef struct ServeSetup {
+    char maker[SERVE_MAKER_B];
     uint8_t token[FRAME_TOKEN_B];
     Digest job;
     Time time_out_ps;
@@ -36,9 +44,15 @@ typedef struct ServeSetup {
 } ServeSetup;
 
 typedef struct ServeWhere {
-    struct sockaddr_in where;
+    Address where;
     char kernel[SERVE_KERNEL_B]; // hosts of one kernel have one clock
 } ServeWhere;
+
+// How a rank ended that did not say that it is done, and what it was in; NONE when not known.
+typedef struct ServeDeath {
+    int32_t status; // of waitpid
+    OpId op;
+} ServeDeath;
 
 typedef struct ServeRound {
     uint64_t round;
@@ -49,7 +63,8 @@ typedef struct ServeRound {
 Digest serve_digest(const Job *job);
 
 // Until all ranks have ended. Reads control messages from `in`, writes them to `out`; when `in`
-// ends, so do the ranks, at once. False when the first process could not be told why.
-bool serve_run(const ServeJob *job, int in, int out, Err *err);
+// ends, so do the ranks, at once. False when no first process was heard within the time-out (then
+// nothing was written), or when it could not be told why the run failed.
+bool serve_run(const ServeJob *job, int in, int out, Time time_out_ps, Err *err);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "model/base/file.h"
 #include "model/base/mem.h"
+#include "model/plan/schedule.h"
 
 #define ROOM_MAX  ((size_t)256 << 10) // bytes of a ring: in the second cache together with its copy
 #define ROOM_MIN  ((size_t)4 << 10)
@@ -21,6 +22,7 @@
 
 struct SharedRank {
     _Alignas(64) _Atomic uint32_t sleeps;
+    _Alignas(64) _Atomic uint32_t now[SCHEDULE_STREAMS_MAX];
 };
 
 struct SharedState {
@@ -139,6 +141,10 @@ bool shared_started(const Shared *shared, uint64_t round, Time *out_start_ps) {
     if (atomic_load(&shared->state->round) < round) return false;
     *out_start_ps = atomic_load(&shared->state->start_ps);
     return true;
+}
+
+_Atomic uint32_t *shared_now(const Shared *shared, uint32_t rank) {
+    return shared->state->ranks[rank].now;
 }
 
 void shared_stop(const Shared *shared) {

@@ -3,6 +3,7 @@
 #ifndef EXEC_NET_SHARED_H
 #define EXEC_NET_SHARED_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,9 @@ bool shared_has_arrived(const Shared *shared, uint64_t round); // all ranks of t
 void shared_publish(const Shared *shared, uint64_t round, Time start_ps);
 // False before it was published.
 bool shared_started(const Shared *shared, uint64_t round, Time *out_start_ps);
+
+// What each stream of a rank is in, as InterpOptions.now: stays when the rank is killed.
+_Atomic uint32_t *shared_now(const Shared *shared, uint32_t rank);
 
 // All that waits shall end.
 void shared_stop(const Shared *shared);

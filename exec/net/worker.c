@@ -39,6 +39,7 @@ void worker_run(const ServeJob *job, const EndpointSetup *setup, int out) {
         InterpOptions options = *job->options;
         options.ranks = &setup->rank;
         options.rank_count = 1;
+        options.now = shared_now(setup->shared, setup->rank - setup->first);
         good = interp_run(job->job, &back_end, job->compute, &options, &result, &err) &&
                (endpoint_finish(endpoint, &err) || err_prefix(&err, "rank %u", setup->rank));
     }

@@ -219,7 +219,8 @@ static const char *data_folder(Arena *arena) {
     return NULL;
 }
 
-static const char *const shipped[] = {"topologies", "scenarios", "scenarios/models"};
+static const char *const shipped[] = {"topologies", "scenarios", "scenarios/models",
+                                      "topologies/calibrations"};
 #define SHIPPED_COUNT (sizeof shipped / sizeof shipped[0])
 
 static const char *find_shipped(const char *data, const char *name, Arena *arena) {

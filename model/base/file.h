@@ -23,9 +23,10 @@ bool file_write(const char *path, const char *bytes, size_t count, Err *err);
 
 // Where a name given by the user lives: a name with a '/' or an existing file in the current folder
 // is itself; otherwise the shipped folders are tried in order: DATA/topologies, DATA/scenarios,
-// DATA/scenarios/models, with and without ".json". DATA is $MOESIM_DATA, or the folder of the
-// running program, or ../share/moesim from there. On failure the message is "NAME: no such file
-// here or in the shipped data" with the nearest shipped name when there is one.
+// DATA/scenarios/models, DATA/topologies/calibrations, with and without ".json". DATA is
+// $MOESIM_DATA, or the folder of the running program, or ../share/moesim from there. On failure the
+// message is "NAME: no such file here or in the shipped data" with the nearest shipped name when
+// there is one.
 bool file_find(const char *name, Arena *arena, const char **out_path, Err *err);
 
 // The names that file_find finds in one of the shipped folders ("scenarios/models"), in order;

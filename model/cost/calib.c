@@ -268,16 +268,10 @@ bool calib_parse(const char *name, const char *bytes, size_t count, const char *
     return json_parse(name, bytes, count, &json, err) && read_document(&json, generation, out, err);
 }
 
-// A file of the current folder first, then the shipped calibrations, then wherever data is found.
 static bool find(const char *name, Arena *arena, const char **out_path, Err *err) {
-    if (name == NULL || *name == '\0') {
+    if (name == NULL || *name == '\0')
         return file_data("topologies/calibrations/default.json", arena, out_path, err);
-    }
-    if (file_find(name, arena, out_path, err)) return true;
-    Err ignored = {0};
-    const char *bare = arena_printf(arena, "topologies/calibrations/%s", name);
-    return file_data(bare, arena, out_path, &ignored) ||
-           file_data(arena_printf(arena, "%s.json", bare), arena, out_path, &ignored);
+    return file_find(name, arena, out_path, err);
 }
 
 bool calib_load(const char *name, const char *generation, Calib *out, Err *err) {

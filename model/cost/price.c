@@ -19,7 +19,6 @@
 #define TILE_SMALL     64              // rows when no more are filled: the least of a Hopper wgmma
 #define SPLIT_K        256             // least part of k that is worth a unit of its own
 #define ACTIVATION_B   2               // bytes of an input or output element: bf16
-#define SCALE_GROUP    32              // 4-bit weights that share one scale
 
 // What a GEMM of any kind asks of a device.
 typedef struct Work {
@@ -117,16 +116,10 @@ static Price assemble_gemm(const PriceModel *model, const Work *work) {
     return assemble(model, work, gemm_param(used));
 }
 
-// n x k weights with their block scales: one byte for 32 in FP4 (OCP Microscaling Formats 1.0), two
-// in INT4 (compressed-tensors, group size 32 with bf16 scales). FP8 scales, one for 128 x 128, are
-// left out.
-static uint64_t weight_bytes(NumFmt format, uint64_t n, uint64_t k) {
-    uint64_t elements = wide_mul_saturate(n, k), bytes = numfmt_bytes(format, elements);
-    if (format == NUMFMT_FP4)
-        return wide_add_saturate(bytes, wide_div_up_u64(elements, SCALE_GROUP));
-    if (format == NUMFMT_INT4)
-        return wide_add_saturate(bytes, 2 * wide_div_up_u64(elements, SCALE_GROUP));
-    return bytes;
+// n x k weights with their scales.
+static uint64_t weight_bytes(PriceWeights weights, uint64_t n, uint64_t k) {
+    return wide_add_saturate(numfmt_bytes(weights.format, wide_mul_saturate(n, k)),
+                             weights.scale_B);
 }
 
 // m x k inputs and m x n outputs.
@@ -134,18 +127,25 @@ static uint64_t activation_bytes(uint64_t m, uint64_t n, uint64_t k) {
     return wide_mul_saturate(ACTIVATION_B, wide_mul_saturate(m, wide_add_saturate(n, k)));
 }
 
-static uint64_t tile_rows(uint64_t rows) {
+// What the device states, or what GPUs have.
+static uint64_t tile_rows(const Device *device, uint64_t rows) {
+    if (device->gemm_tile_rows > 0) return device->gemm_tile_rows;
     return rows <= TILE_SMALL ? TILE_SMALL : TILE;
+}
+
+static uint64_t tile_columns(const Device *device) {
+    return device->gemm_tile_columns > 0 ? device->gemm_tile_columns : TILE;
 }
 
 // Arithmetic that the device is busy for when `row_tiles` x columns tiles run in waves over its
 // units: in the last wave idle units count like busy ones. When all tiles fit in one wave, k is cut
 // over the units that are left, in parts of at least SPLIT_K.
-static uint64_t wave_flop(uint64_t row_tiles, uint64_t rows, uint64_t n, uint64_t k,
-                          uint64_t units) {
-    uint64_t tiles = wide_mul_saturate(row_tiles, wide_div_up_u64(n, TILE));
+static uint64_t wave_flop(const Device *device, uint64_t row_tiles, uint64_t rows, uint64_t n,
+                          uint64_t k) {
+    uint64_t units = device->compute_units, columns = tile_columns(device);
+    uint64_t tiles = wide_mul_saturate(row_tiles, wide_div_up_u64(n, columns));
     if (units == 0) units = 1;
-    uint64_t tile_flop = 2 * rows * TILE; // for one step of k
+    uint64_t tile_flop = wide_mul_saturate(2 * rows, columns); // for one step of k
     if (tiles >= units)
         return wide_mul_saturate(
             wide_mul_saturate(wide_mul_saturate(wide_div_up_u64(tiles, units), units), tile_flop),
@@ -156,14 +156,14 @@ static uint64_t wave_flop(uint64_t row_tiles, uint64_t rows, uint64_t n, uint64_
 }
 
 Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
-                 NumFmt weights, NumFmt math) {
+                 PriceWeights weights, NumFmt math) {
     Work work = {.math = math};
     if (m > 0) {
-        uint64_t rows = tile_rows(m), units = model->device->compute_units;
+        uint64_t rows = tile_rows(model->device, m);
         work.flop = wide_mul_saturate(wide_mul_saturate(2, wide_mul_saturate(m, n)),
                                       wide_mul_saturate(k, batch));
-        work.padded_flop =
-            wave_flop(wide_mul_saturate(batch, wide_div_up_u64(m, rows)), rows, n, k, units);
+        work.padded_flop = wave_flop(
+            model->device, wide_mul_saturate(batch, wide_div_up_u64(m, rows)), rows, n, k);
         if (work.padded_flop < work.flop) work.padded_flop = work.flop;
         work.bytes = wide_mul_saturate(
             batch, wide_add_saturate(weight_bytes(weights, n, k), activation_bytes(m, n, k)));
@@ -178,17 +178,17 @@ static double experts_hit(const PriceRouted *routed) {
 }
 
 Price price_grouped_gemm(const PriceModel *model, const PriceRouted *routed, uint64_t n, uint64_t k,
-                         NumFmt weights, NumFmt math) {
+                         PriceWeights weights, NumFmt math) {
     Work work = {.math = math};
     uint64_t m = routed->m;
     if (m > 0 && routed->experts > 0) {
         // rows and tiles of an expert that is hit grow with m, and so does the number hit: the
         // product is monotone
         double hit = experts_hit(routed);
-        uint64_t rows_each = round_up((double)m / hit), rows = tile_rows(rows_each);
+        uint64_t rows_each = round_up((double)m / hit), rows = tile_rows(model->device, rows_each);
         uint64_t row_tiles = round_up(hit * (double)wide_div_up_u64(rows_each, rows));
         work.flop = wide_mul_saturate(2, wide_mul_saturate(wide_mul_saturate(m, n), k));
-        work.padded_flop = wave_flop(row_tiles, rows, n, k, model->device->compute_units);
+        work.padded_flop = wave_flop(model->device, row_tiles, rows, n, k);
         if (work.padded_flop < work.flop) work.padded_flop = work.flop;
         work.bytes = wide_add_saturate(round_up(hit * (double)weight_bytes(weights, n, k)),
                                        activation_bytes(m, n, k));

@@ -24,13 +24,19 @@ typedef struct PriceModel {
     const Calib *calib;
 } PriceModel;
 
-// `batch` products of m x k by k x n. Weights are read once per product, 4-bit ones with their
-// block scales; activations (2 bytes an element) in and out. Tiles of 128 x 128 (64 rows when m is
-// small) in waves over the compute units; k is cut over the units that one wave leaves idle. A
-// device without the arithmetic format computes in the next wider one that it has (FP4 -> FP8 ->
-// BF16).
+// The weights of one product; `scale_B` bytes of scales are read with them.
+typedef struct PriceWeights {
+    NumFmt format;
+    uint64_t scale_B;
+} PriceWeights;
+
+// `batch` products of m x k by k x n. Weights are read once per product, with their
+// scales; activations (2 bytes an element) in and out. Tiles of the size that the device
+// states, else of 128 x 128 (64 rows when m is small), in waves over the compute units; k is cut
+// over the units that one wave leaves idle. A device without the arithmetic format computes in the
+// next wider one that it has (FP4 -> FP8 -> BF16).
 Price price_gemm(const PriceModel *model, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
-                 NumFmt weights, NumFmt math);
+                 PriceWeights weights, NumFmt math);
 
 // Routed tokens on this device: `m` (token, expert) pairs for its `experts`, out of `all_pairs` on
 // the `all_experts` of the layer.
@@ -43,7 +49,7 @@ typedef struct PriceRouted {
 // 1/all_experts)^all_pairs) of them are hit: only their weights are read, each padded to whole row
 // tiles.
 Price price_grouped_gemm(const PriceModel *model, const PriceRouted *routed, uint64_t n, uint64_t k,
-                         NumFmt weights, NumFmt math);
+                         PriceWeights weights, NumFmt math);
 
 // Attention and anything described by its flop and bytes.
 Price price_attention(const PriceModel *model, uint64_t flop, uint64_t bytes);

@@ -143,8 +143,11 @@ static bool read_kind(JsonNode node, Device *device, Err *err) {
 
 static bool read_counts(JsonNode node, Device *device, Err *err) {
     Range units = {0}, comm = {0}, links = {0}, ports = {0}, l2 = {0}, port = {0}, sums = {0};
+    Range rows = {0}, columns = {0};
     bool done = read_range(node, "compute_units", MEASURE_COUNT, &units, err) &&
                 read_range(node, "comm_units", MEASURE_COUNT, &comm, err) &&
+                read_range(node, "gemm_tile_rows", MEASURE_COUNT, &rows, err) &&
+                read_range(node, "gemm_tile_columns", MEASURE_COUNT, &columns, err) &&
                 read_range(node, "scale_up_links", MEASURE_COUNT, &links, err) &&
                 read_range(node, "ports", MEASURE_COUNT, &ports, err) &&
                 read_range(node, "l2", MEASURE_BYTES, &l2, err) &&
@@ -153,6 +156,8 @@ static bool read_counts(JsonNode node, Device *device, Err *err) {
     device->compute_units = (uint32_t)units.low;
     device->compute_units_high = (uint32_t)units.high;
     device->comm_units = (uint32_t)comm.low;
+    device->gemm_tile_rows = (uint32_t)rows.low;
+    device->gemm_tile_columns = (uint32_t)columns.low;
     device->scale_up_links = (uint32_t)links.low;
     device->ports = (uint32_t)ports.low;
     device->l2_B = l2.low;
@@ -277,6 +282,8 @@ static Digest hash_device(Digest digest, const Device *device) {
     digest = hash_u64(hash_u64(digest, device->compute_units), device->compute_units_high);
     digest = hash_u64(digest, device->comm_units);
     digest = hash_u64(digest, device->in_network);
+    if (device->gemm_tile_rows > 0) digest = hash_u64(digest, device->gemm_tile_rows);
+    if (device->gemm_tile_columns > 0) digest = hash_u64(digest, device->gemm_tile_columns);
     digest = hash_u64(hash_u64(digest, device->l2_B), device->scale_up_links);
     digest = hash_u64(hash_u64(digest, device->ports), device->port_Bps);
     return hash_string(hash_string(digest, device->generation), device->host);

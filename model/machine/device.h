@@ -33,6 +33,8 @@ typedef struct Device {
     uint32_t compute_units_high;
     uint32_t comm_units; // of these, taken by kernels of an all-to-all that are made for bandwidth
                          // (prefill); 0 when not given
+    uint32_t gemm_tile_rows, gemm_tile_columns; // outputs that its product kernel computes at once;
+                                                // 0 when not given
     uint64_t l2_B;
     Range scale_up_Bps; // sum over its scale-up links
     uint32_t scale_up_links;

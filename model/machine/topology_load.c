@@ -18,6 +18,19 @@ static bool is_unknown(const char *name) {
            access(name, F_OK) != 0;
 }
 
+static bool unknown(const char *name, Err *err) {
+    const char *near = topology_synth_nearest(name);
+    if (near != NULL)
+        return err_set(err,
+                       "%s: no such file here or in the shipped data, and no machine, did you mean "
+                       "\"%s%s\"?",
+                       name, near, strchr(name, ':'));
+    return err_set(err,
+                   "%s: no such file here or in the shipped data, and no machine: expected a name "
+                   "such as ring:4,450GB/s, see \"moesim help topo\"",
+                   name);
+}
+
 // A dump of a tool, or a file of moesim's own.
 static bool load_file(const char *path, Arena *arena, Topology *out, Err *err) {
     ImportGrammar grammar;
@@ -33,11 +46,7 @@ bool topology_load(const char *name, Topology *out, Err *err) {
     Arena arena = {0};
     const char *path;
     if (topology_synth_begins(name)) return topology_synth_make(name, out, err);
-    if (is_unknown(name))
-        return err_set(err,
-                       "%s: no such file here or in the shipped data, and no machine: expected a "
-                       "name such as ring:4,450GB/s, see \"moesim help topo\"",
-                       name);
+    if (is_unknown(name)) return unknown(name, err);
     bool done = file_find(name, &arena, &path, err) && load_file(path, &arena, out, err);
     arena_free(&arena);
     return done;

@@ -6,6 +6,7 @@
 #include "model/machine/topology_synth.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/machine/port_rate.h"
@@ -249,6 +250,15 @@ bool topology_synth_make(const char *text, Topology *out, Err *err) {
 bool topology_synth_begins(const char *text) {
     const char *colon = strchr(text, ':');
     return colon != NULL && find_generator(text, (size_t)(colon - text)) != NULL;
+}
+
+const char *topology_synth_nearest(const char *text) {
+    const char *names[GENERATOR_COUNT];
+    char word[SYNTH_TEXT_MAX];
+    for (uint32_t i = 0; i < GENERATOR_COUNT; i++) names[i] = generators[i].name;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(text, ":"), text);
+    uint32_t near = text_nearest(word, names, GENERATOR_COUNT);
+    return near == UINT32_MAX ? NULL : names[near];
 }
 
 uint64_t topology_synth_number(const SynthSpec *spec, SynthKey key, uint64_t otherwise) {

@@ -87,6 +87,9 @@ bool topology_synth_make(const char *line, Topology *out, Err *err);
 // True when the line begins with the name of a generator and a colon.
 bool topology_synth_begins(const char *line);
 
+// The generator that a line with another name before its first colon is likely meant for, or NULL.
+const char *topology_synth_nearest(const char *line);
+
 // "LINE", column N: ... where N is that of the value, or the end of the line when it is not given.
 bool topology_synth_fail(const SynthSpec *spec, SynthKey key, Err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

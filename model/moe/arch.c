@@ -41,6 +41,11 @@ static bool check_narrow(const Reader *reader, Dim wide, Err *err) {
                                        (unsigned long long)dim_get(&reader->dims, wide));
 }
 
+// Of a dimension that only some families of a part have.
+static bool is_set(const DimSet *dims, Dim dim) {
+    return dim == DIM_ONE || (dim != DIM_NONE && dim_holds(dims, dim, DIM_NONE));
+}
+
 static Dim make_attention(const DimSet *dims, const AttentionDims *from, AttentionSpec *out) {
     Dim wide = DIM_NONE;
     *out = (AttentionSpec){
@@ -62,6 +67,7 @@ static Dim make_attention(const DimSet *dims, const AttentionDims *from, Attenti
         .index_dim = narrow(dims, from->index_dim, &wide),
         .index_top_k = narrow(dims, from->index_top_k, &wide),
         .output_gate = dim_get(dims, from->output_gate) != 0,
+        .wide_norm = is_set(dims, from->wide_norm),
         .kv_elements_per_token = dim_get(dims, from->kv_elements),
         .state_B_per_sequence = dim_get(dims, from->state_B),
         .entry_elements = dim_get(dims, from->entry_elements),
@@ -155,7 +161,7 @@ static Digest hash_attention(Digest hash, const AttentionSpec *spec) {
                               spec->index_packed_B,
                               spec->state_B_per_sequence};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) hash = hash_u64(hash, words[i]);
-    return hash;
+    return spec->wide_norm ? hash_string(hash, "wide norm") : hash;
 }
 
 static Digest hash_mlp(Digest hash, const MlpSpec *spec) {

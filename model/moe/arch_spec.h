@@ -36,6 +36,8 @@ typedef struct AttentionSpec {
     uint32_t conv;                  // width of the short convolution before a state
     uint32_t state_dim, groups;     // Mamba: state per channel, groups that share B and C
     bool output_gate;
+    bool wide_norm;  // RMS norms over all heads at once: of queries and of keys; of a state: of its
+                     // results. Ranks that cut the heads add their sums of squares up.
     uint32_t window; // the cache keeps that many tokens at most; 0: all
     uint32_t ratio;  // COMPRESSED: tokens of one entry; 0: the window only
     // Sparse attention: an indexer scores all cached tokens (COMPRESSED: all entries) with its own

@@ -49,6 +49,7 @@ static const Part lightning_part = {.scope = PART_ATTENTION,
                                                   .head_dim = DIM_HEAD_DIM,
                                                   .value_dim = DIM_HEAD_DIM,
                                                   .output_gate = DIM_ONE,
+                                                  .wide_norm = DIM_ONE,
                                                   .state_B = DIM_LIN_STATE_B}};
 
 // ---- Grouped-query attention with norms over all heads at once.
@@ -75,7 +76,7 @@ static const Part full_norm_part = {.scope = PART_ATTENTION,
                                     .name = "full attention",
                                     INERT(full_norm),
                                     TENSORS(full_norm),
-                                    .attention = {OPEN_GQA}};
+                                    .attention = {OPEN_GQA, .wide_norm = DIM_ONE}};
 
 // ---- Sparse attention of M3: index heads pick blocks of tokens.
 

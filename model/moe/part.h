@@ -71,7 +71,7 @@ typedef struct TensorRow {
 typedef struct AttentionDims {
     AttentionKind kind;
     Dim per_layer; // NONE: 1
-    Dim heads, kv_heads, head_dim, value_dim, q_lora, kv_lora, rope, conv, output_gate;
+    Dim heads, kv_heads, head_dim, value_dim, q_lora, kv_lora, rope, conv, output_gate, wide_norm;
     Dim state_dim, groups, window, ratio, index_heads, index_dim, index_top_k;
     Dim kv_elements, entry_elements, index_elements, kv_packed_B, index_packed_B, state_B;
 } AttentionDims;

@@ -56,7 +56,7 @@ const Part parts_open_gqa = {
     CHECKS(gqa),
     INERT(gqa),
     TENSORS(gqa),
-    .attention = {OPEN_GQA},
+    .attention = {OPEN_GQA, .wide_norm = DIM_WIDE_NORM},
 };
 
 // A chunk of Llama 4 bounds the cache as a window does.

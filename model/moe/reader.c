@@ -85,12 +85,58 @@ static const ArchAssumption *find_assumption(Reader *reader, const char *path) {
     return NULL;
 }
 
-static bool check_assumptions_used(const Reader *reader, Err *err) {
+static const Part *part_at(const Reader *reader, uint32_t index) {
+    return index < FAMILY_PARTS_MAX ? reader->family->parts[index] : NULL;
+}
+
+typedef struct Names {
+    const char **items;
+    uint32_t count, capacity;
+} Names;
+
+// Each of the words that `joined` holds ("a|b").
+static void add_names(Reader *reader, const char *joined, Names *names) {
+    char word[PATH_MAX_B];
+    while (next_path(&joined, word)) {
+        names->items = mem_grow(names->items, &names->capacity, names->count + 1, sizeof(char *));
+        names->items[names->count++] = arena_string(reader->arena, word);
+    }
+}
+
+// The nearest of the names as the end of a message, "" when none is near. Frees them.
+static const char *nearest_name(Reader *reader, const char *word, Names *names) {
+    uint32_t near = text_nearest(word, names->items, names->count);
+    const char *end = near == UINT32_MAX ? ""
+                                         : arena_printf(reader->arena, ", did you mean \"%s\"?",
+                                                        names->items[near]);
+    mem_free(names->items);
+    return end;
+}
+
+static const char *nearest_field(Reader *reader, const char *field) {
+    Names names = {0};
+    const Part *part;
+    for (uint32_t p = 0; (part = part_at(reader, p)) != NULL; p++)
+        for (uint32_t i = 0; i < part->field_count; i++)
+            add_names(reader, part->fields[i].paths, &names);
+    return nearest_name(reader, field, &names);
+}
+
+static const char *nearest_family(Reader *reader, const char *type) {
+    Names names = {0};
+    const Family *family;
+    for (uint32_t i = 0; (family = family_at(i)) != NULL; i++)
+        add_names(reader, family->model_types, &names);
+    return nearest_name(reader, type, &names);
+}
+
+static bool check_assumptions_used(Reader *reader, Err *err) {
     char quote[TEXT_QUOTE_MAX];
     for (uint32_t i = 0; i < reader->assumption_count; i++) {
         if (reader->assumption_used[i]) continue;
-        return err_set(err, "--assume %s: no such field in %s, and its family has no use for one",
-                       text_quote(reader->assumptions[i].field, quote), reader->name);
+        const char *field = reader->assumptions[i].field;
+        return err_set(err, "--assume %s: no such field in %s, and its family has no use for one%s",
+                       text_quote(field, quote), reader->name, nearest_field(reader, field));
     }
     return true;
 }
@@ -146,8 +192,9 @@ bool reader_name_family(Reader *reader, const Family **out, Err *err) {
     if (assumed != NULL) {
         *out = family_find(assumed->value);
         reader_note(reader, "model_type: taken as %s (--assume)", assumed->value);
-        return *out != NULL || err_set(err, "--assume model_type=%s: no such family",
-                                       text_quote(assumed->value, quote));
+        return *out != NULL ||
+               err_set(err, "--assume model_type=%s: no such family%s",
+                       text_quote(assumed->value, quote), nearest_family(reader, assumed->value));
     }
     if (json_is_absent(node) || json_kind(node) == JSON_NULL) return true;
     if (!json_as_string(node, &type, err)) return false;
@@ -394,10 +441,6 @@ static bool read_field(Reader *reader, const FieldRow *row, Err *err) {
     next_path(&rest, path);
     if (assumed != NULL) return take_assumption(reader, row, path, assumed, err);
     return found || use_fallback(reader, row, err);
-}
-
-static const Part *part_at(const Reader *reader, uint32_t index) {
-    return index < FAMILY_PARTS_MAX ? reader->family->parts[index] : NULL;
 }
 
 static bool check_dims(Reader *reader, const Part *part, Err *err) {

@@ -100,6 +100,7 @@ typedef struct TensorClass {
     uint64_t parameters; // logical weights of ONE tensor (0 for scales and buffers; 2 per byte of
                          // packed 4-bit)
     uint64_t bytes;      // of ONE tensor as stored
+    uint64_t scale_B;    // of the block scales that stand beside ONE matrix; 0: none
     bool is_scale;
     bool pads; // parts may be uneven: engines fill them up to whole units
 } TensorClass;

@@ -163,11 +163,14 @@ static void push_codes(TensorExpander *expander, const TensorClass *matrix,
     tensor_pad_units(expander->input->quant, &codes);
     tensor_pad_units(expander->input->quant, &scaled);
     codes.bytes = size_in_bits(&codes) / 8;
+    uint32_t number = expander->class_count;
     tensor_push(expander, &codes);
     for (uint32_t i = 0; i < store->beside_count; i++) {
         TensorClass tensor = beside(expander, store, &scheme->beside[i], &scaled, stem);
         if (tensor_cuts_columns(tensor.shard) && tensor.dims[tensor.axis] == 1)
             tensor.shard = tensor.shard == SHARD_ROW ? SHARD_REPLICATED : SHARD_EXPERT_WHOLE;
+        if (scheme->beside[i].size == QUANT_BLOCKS)
+            expander->classes[number].scale_B += tensor.bytes;
         tensor_push(expander, &tensor);
     }
 }

@@ -44,6 +44,10 @@ bool launch_place(const LaunchInput *in, uint32_t pool_index, uint32_t replica, 
 
 // ---- What no flag says
 
+NumFmt launch_kv_format(const Arch *arch, NumFmt activations) {
+    return arch != NULL && arch->fp8_cache ? NUMFMT_FP8 : activations;
+}
+
 NumFmt launch_dispatch_format(const Arch *arch, NumFmt activations) {
     return arch != NULL && arch->expert_format == NUMFMT_FP8 ? NUMFMT_FP8 : activations;
 }
@@ -135,14 +139,8 @@ static bool check_pool(const LaunchInput *in, uint32_t index, Err *err) {
 
 // A router hands the cache of any prefill server to any decode server.
 static bool check_transfers(const Plan *plan, Err *err) {
-    uint32_t kinds[POOL_KIND_COUNT] = {0}, found = 0;
-    for (uint32_t i = 0; i < plan->pool_count; i++) kinds[plan->pools[i].kind]++;
-    bool apart = kinds[POOL_PREFILL] + kinds[POOL_DECODE] > 0;
-    if (apart && (kinds[POOL_UNIFIED] > 0 || kinds[POOL_PREFILL] == 0 || kinds[POOL_DECODE] == 0))
-        return err_set(err,
-                       "%" PRIu32 " unified, %" PRIu32 " prefill and %" PRIu32
-                       " decode pools, expected unified ones alone, or prefill and decode",
-                       kinds[POOL_UNIFIED], kinds[POOL_PREFILL], kinds[POOL_DECODE]);
+    uint32_t found = 0;
+    if (!plan_check_kinds(plan, err)) return false;
     for (uint32_t p = 0; p < plan->pool_count; p++)
         for (uint32_t d = 0; d < plan->pool_count; d++) {
             if (plan->pools[p].kind != POOL_PREFILL || plan->pools[d].kind != POOL_DECODE) continue;
@@ -207,7 +205,9 @@ static bool add_formats(const LaunchBuild *b, Err *err) {
     const Pool *pool = b->pool;
     const LaunchFlag *flag = launch_flags_find(b->in->flags, LAUNCH_KV_FORMAT);
     const char *kv = numfmt_name(pool->kv_format);
-    if (pool->kv_format == pool->activation_format && flag != NULL &&
+    bool is_default = pool->kv_format == pool->activation_format &&
+                      pool->kv_format == launch_kv_format(b->in->arch, pool->activation_format);
+    if (is_default && flag != NULL &&
         launch_flags_value(b->in->flags, flag, kv, pool->kind) == NULL)
         kv = "as activations";
     return launch_build_choice(b, LAUNCH_ACTIVATION_FORMAT, numfmt_name(pool->activation_format),

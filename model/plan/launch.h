@@ -72,6 +72,11 @@ typedef struct LaunchPart {
 bool launch_place(const LaunchInput *in, uint32_t pool, uint32_t replica, LaunchPlace *out,
                   Err *err);
 
+// What an engine keeps in the cache that is not told otherwise: FP8 where the checkpoint has scales
+// for it, else activations as they are (vLLM and SGLang, --kv-cache-dtype auto). `arch` may be
+// NULL.
+NumFmt launch_kv_format(const Arch *arch, NumFmt activations);
+
 // How tokens are sent to experts by an engine that is not told otherwise: FP8 where the experts
 // compute in it, else as activations are. `arch` may be NULL.
 NumFmt launch_dispatch_format(const Arch *arch, NumFmt activations);

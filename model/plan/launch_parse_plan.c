@@ -357,7 +357,8 @@ static bool read_format(const Import *im, const LaunchNode *node, LaunchMeaning 
 static bool read_formats(const Import *im, const LaunchNode *node, Pool *pool) {
     NumFmt stored = im->arch == NULL ? NUMFMT_BF16 : im->arch->dtype;
     if (!read_format(im, node, LAUNCH_ACTIVATION_FORMAT, stored, &pool->activation_format) ||
-        !read_format(im, node, LAUNCH_KV_FORMAT, pool->activation_format, &pool->kv_format))
+        !read_format(im, node, LAUNCH_KV_FORMAT,
+                     launch_kv_format(im->arch, pool->activation_format), &pool->kv_format))
         return false;
     pool->dispatch_format = launch_dispatch_format(im->arch, pool->activation_format);
     if (node->values[LAUNCH_PLAIN_DISPATCH] == NULL) return true;

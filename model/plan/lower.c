@@ -13,6 +13,7 @@
 //   receive  receive, input norm     t x h, and the block outputs so far
 //   all      [stream mix]            t x (2 + r) r x r h, before attention and before feed-forward
 //   gqa      qkv                     T x (H d + K d + K dv) x h, [T x H d x shared queries]
+//            [norm sums, over tp]    (H + K) d of T, 2 f32: norms over all heads at once
 //            rope and cache          writes K (d + dv) per token
 //            [index top k]           HI (2 di + 2) P flop, di C elements; then P <= T top k
 //            attention               2 H (d + dv) P flop, K (d + dv) C cache elements, P and C of
@@ -37,6 +38,7 @@
 //            norm and gate           one pass over the heads
 //   gated delta, lightning, mamba: in, [convolution], step or chunks, gate as kda (lower_state.c)
 //            [x, sum over tp, dt]    T x (dt + 2 n) x channels, T x channels x dt (mamba-1)
+//            [norm sums, over tp]    1 f32, in front of the gate (lightning)
 //   context  [dcp: query gather,     T x dcp H d, 4 T x dcp H dcp, T x dcp H dv over dcp ranks, in
 //            lse gather, correct,    front of and behind attention to C / dcp; picks: T top k; mla
 //            in head reduce]            prefill: cache gather, C (kv_lora + rope), instead of the

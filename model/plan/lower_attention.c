@@ -146,14 +146,22 @@ static uint64_t cache_window(const Lower *lower) {
 
 // ---- GQA.
 
-// Queries of this rank, from the products of a token: `heads` of them come first. What is written
-// to a cache that is dealt out is every `ways`-th token.
-static BufferId add_gqa_queries(Lower *lower, BufferId qkv, uint64_t kv_elements) {
+// Queries of this rank, from the products of a token: `heads` of them come first, then keys. What
+// is written to a cache that is dealt out is every `ways`-th token.
+static BufferId add_gqa_queries(Lower *lower, BufferId qkv, uint64_t key_heads,
+                                uint64_t kv_elements) {
+    const AttentionSpec *spec = lower_spec(lower);
+    BufferId sums = SCHEDULE_NONE;
+    if (spec->wide_norm) {
+        uint64_t elements = (lower_heads(lower) + key_heads) * spec->head_dim;
+        sums = lower_norm_sums(lower, qkv, lower->act_B * elements, 2);
+    }
     uint64_t ways = lower_cache_ways(lower), qkv_B = token_B(lower, qkv);
     uint64_t cache_B = numfmt_bytes(lower_format(lower, lower->pool->kv_format), kv_elements);
     Extent bytes = {.per_token = 2 * qkv_B * ways + cache_B, .divide = ways};
     lower_memory(lower, OP_CLASS_NORM, "rope_and_cache", bytes);
     lower_mark(lower, WORK_ROPE_CACHE);
+    if (sums != SCHEDULE_NONE) lower_read(lower, sums);
     lower_add(lower, qkv);
     lower_share_cache(lower, qkv, lower->act_B * kv_elements, cache_B);
     if (!has_use(lower, USE(UP))) return qkv;
@@ -168,7 +176,7 @@ static BufferId add_gqa(Lower *lower) {
              head_B = lower->act_B * spec->value_dim;
     BufferId qkv = lower_project_uses(lower, "qkv_proj", lower->hidden, USE(HEADS) | USE(LATENT));
     lower_mark(lower, WORK_QKV);
-    BufferId queries = add_gqa_queries(lower, qkv, kv_heads * both);
+    BufferId queries = add_gqa_queries(lower, qkv, kv_heads, kv_heads * both);
     BufferId picks = add_indexer(lower, qkv);
     if (ways > 1)
         queries = lower_gather_queries(lower, queries, lower->act_B * heads * spec->head_dim);
@@ -211,9 +219,8 @@ static BufferId add_mla_queries(Lower *lower, BufferId *latents) {
 // One head-wise product with a part of kv_b: the absorbed projections.
 static BufferId absorb(Lower *lower, OpWork work, BufferId in, uint32_t n, uint32_t k) {
     const char *name = work == WORK_Q_ABSORB ? "q_absorb" : "v_absorb";
-    LowerWeight part = lower_attention_weights(lower, USE(KV_UP)).of[0];
-    part.n = n;
-    part.k = k;
+    LowerWeights whole = lower_attention_weights(lower, USE(KV_UP));
+    LowerWeight part = lower_weight_part(&whole.of[0], n, k);
     uint64_t heads = lower_heads(lower);
     BufferId out = lower_buffer(lower, name, lower_all(lower->act_B * heads * n));
     OpId id = lower_gemm(lower, OP_CLASS_PROJECTION, name, lower_all(1), &part);
@@ -311,8 +318,8 @@ static BufferId project_groups(Lower *lower, BufferId heads) {
     uint64_t width = (uint64_t)lower_spec(lower)->heads * lower_spec(lower)->value_dim;
     uint32_t groups = whole.k > 0 && whole.k < width ? (uint32_t)(width / whole.k) : 1;
     uint32_t tp = lower->pool->tp;
-    LowerWeight part = {whole.n / groups, whole.k, whole.format};
-    if (tp > groups) part.k = whole.k * groups / tp;
+    LowerWeight part =
+        lower_weight_part(&whole, whole.n / groups, tp > groups ? whole.k * groups / tp : whole.k);
     uint32_t held = tp > groups ? 1 : groups / tp;
     BufferId out = lower_buffer(lower, "o_a_proj", lower_all(lower->act_B * held * part.n));
     OpId id = lower_gemm(lower, OP_CLASS_PROJECTION, "o_a_proj", lower_all(1), &part);

@@ -112,6 +112,9 @@ typedef struct LowerResults {
 BufferId lower_reduce(Lower *lower, const char *name, BufferId partial, BufferId out);
 // The same for any partial results of all tokens: all of them on each rank.
 BufferId lower_all_sum(Lower *lower, const char *name, BufferId partial);
+// Sums of squares over tp for `norms` RMS norms over all heads, of `token_B` bytes of this rank's
+// heads for each token at the start of `in`; SCHEDULE_NONE without tp, where the norm is alone.
+BufferId lower_norm_sums(Lower *lower, BufferId in, uint64_t token_B, uint32_t norms);
 // All tokens from this rank's tokens.
 BufferId lower_spread(Lower *lower, const char *name, BufferId share, uint64_t token_B);
 // Residual add and norm of this rank's tokens; returns the normed tokens, or writes them to `out`.

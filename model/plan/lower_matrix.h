@@ -13,6 +13,7 @@ typedef struct Lower Lower; // lower_internal.h
 typedef struct LowerWeight {
     uint32_t n, k; // n == 0: there is none
     NumFmt format;
+    uint32_t scale_B; // of 4-bit weights
 } LowerWeight;
 
 // Matrices side by side along n: those with equal inputs in one format are one. A layer has two
@@ -25,6 +26,8 @@ typedef struct LowerWeights {
 
 #define LOWER_USE(name) (UINT32_C(1) << TENSOR_##name)
 
+// n x k of these weights.
+LowerWeight lower_weight_part(const LowerWeight *whole, uint64_t n, uint64_t k);
 uint32_t lower_rows(const LowerWeights *weights);
 // Matrices of the attention (block `block` of it) for any of these uses: LOWER_USE, or-ed.
 LowerWeights lower_attention_weights(const Lower *lower, uint32_t uses);

@@ -245,6 +245,7 @@ static void add_product(Lower *lower, const LowerRouted *routed, const char *nam
                   .k = weight->k,
                   .batch = 1,
                   .weight_format = weight->format,
+                  .scale_B = weight->scale_B,
                   .math_format = lower_math(lower, weight->format),
                   .experts = routed->experts,
                   .experts_total = routed->slots,

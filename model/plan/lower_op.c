@@ -123,6 +123,7 @@ OpId lower_gemm(Lower *lower, OpClass op_class, const char *name, Extent m,
                            .k = weight->k,
                            .batch = 1,
                            .weight_format = weight->format,
+                           .scale_B = weight->scale_B,
                            .math_format = lower_math(lower, weight->format)};
     return lower_compute(lower, &op);
 }

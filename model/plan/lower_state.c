@@ -140,7 +140,12 @@ static BufferId add_kda(Lower *lower) {
 static BufferId add_projected(Lower *lower) {
     BufferId in = lower_project_uses(lower, "in_proj", lower->hidden, USE(HEADS));
     BufferId heads = add_recurrence(lower, add_convolution(lower, in), SCHEDULE_NONE);
-    return lower_gate_heads(lower, heads, in);
+    BufferId sums = SCHEDULE_NONE;
+    if (lower_spec(lower)->wide_norm)
+        sums = lower_norm_sums(lower, heads, lower->schedule->buffers[heads].bytes.per_token, 1);
+    BufferId out = lower_gate_heads(lower, heads, in);
+    if (sums != SCHEDULE_NONE) lower_read(lower, sums);
+    return out;
 }
 
 // Step sizes, B and C come from the channels after the convolution: a sum over tp, because it is

@@ -61,6 +61,25 @@ BufferId lower_all_sum(Lower *lower, const char *name, BufferId partial) {
     return out;
 }
 
+// Source: MiniMaxText01RMSNormTP of vLLM and MiniMaxM2RMSNormTP of SGLang, which sum those of
+// queries and keys in one all-reduce of f32.
+BufferId lower_norm_sums(Lower *lower, BufferId in, uint64_t token_B, uint32_t norms) {
+    if (lower->pool->tp == 1) return SCHEDULE_NONE;
+    uint64_t sums_B = (uint64_t)norms * F32_B;
+    BufferId sums = lower_buffer(lower, "norm_sums", lower_all(sums_B));
+    lower->schedule->buffers[sums].format = NUMFMT_F32;
+    lower_memory(lower, OP_CLASS_NORM, "norm_sums", lower_all(token_B + sums_B));
+    lower_slice(lower, in, SLICE_READ, lower_all(token_B));
+    lower_write(lower, sums);
+    Op op = tp_collective(lower, "norm_all_reduce", COLLECTIVE_ALL_REDUCE, sums_B);
+    op.comm.element = F32_B;
+    op.comm.format = NUMFMT_F32;
+    op.comm.algorithm = lower->pool->all_reduce;
+    lower_collective(lower, &op);
+    lower_add(lower, sums);
+    return sums;
+}
+
 static void gather(Lower *lower, const char *name, BufferId share, BufferId out, uint64_t token_B) {
     Op op = tp_collective(lower, name, COLLECTIVE_ALL_GATHER, token_B);
     op.comm.algorithm = lower->pool->all_gather;

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/base/wide.h"
 #include "model/moe/tensor.h"
 #include "model/plan/lower_internal.h"
 #include "model/plan/shard_slice.h"
@@ -47,6 +48,21 @@ static Size size_of(const Arch *arch, const TensorClass *tensor) {
     return (Size){rows, rows > 0 ? tensor->parameters / rows : 0};
 }
 
+// Of scales for `all` weights, what `part` of them have. Those of wider weights, one for 128 x 128
+// or for a row, are less than a thousandth of them and left out.
+static uint32_t scales_of(uint64_t scale_B, uint64_t part, uint64_t all) {
+    uint64_t B = all == 0 ? 0 : wide_mul_div_up(scale_B, part, all);
+    return B > UINT32_MAX ? UINT32_MAX : (uint32_t)B;
+}
+
+LowerWeight lower_weight_part(const LowerWeight *whole, uint64_t n, uint64_t k) {
+    return (LowerWeight){.n = (uint32_t)n,
+                         .k = (uint32_t)k,
+                         .format = whole->format,
+                         .scale_B =
+                             scales_of(whole->scale_B, n * k, (uint64_t)whole->n * whole->k)};
+}
+
 // What the first rank holds of it, which has the longest part.
 static LowerWeight cut(const Lower *lower, const TensorClass *tensor) {
     bool routed = shard_slice_is_routed(tensor);
@@ -59,8 +75,12 @@ static LowerWeight cut(const Lower *lower, const TensorClass *tensor) {
     bool by_inputs = tensor->shard == SHARD_ROW || tensor->shard == SHARD_EXPERT_ROW;
     uint64_t *cut_side = by_inputs ? &size.k : &size.n;
     if (held != extent && extent > 0) *cut_side = *cut_side * held / extent;
-    return (LowerWeight){
-        .n = (uint32_t)size.n, .k = (uint32_t)size.k, .format = tensor_format(tensor)};
+    NumFmt format = tensor_format(tensor);
+    uint64_t scale_B = numfmt_bits(format) > 4 ? 0 : tensor->scale_B;
+    return (LowerWeight){.n = (uint32_t)size.n,
+                         .k = (uint32_t)size.k,
+                         .format = format,
+                         .scale_B = scales_of(scale_B, size.n * size.k, tensor->parameters)};
 }
 
 static void put_beside(LowerWeights *sum, const LowerWeight *weight) {
@@ -68,8 +88,9 @@ static void put_beside(LowerWeights *sum, const LowerWeight *weight) {
     while (i < sum->count && (sum->of[i].k != weight->k || sum->of[i].format != weight->format))
         i++;
     assert(i < LOWER_WEIGHTS_MAX);
-    if (i == sum->count) sum->of[sum->count++] = (LowerWeight){0, weight->k, weight->format};
+    if (i == sum->count) sum->of[sum->count++] = (LowerWeight){0, weight->k, weight->format, 0};
     sum->of[i].n += weight->n;
+    sum->of[i].scale_B += weight->scale_B;
 }
 
 uint32_t lower_rows(const LowerWeights *weights) {

@@ -22,15 +22,14 @@ static uint64_t rank_elements(const AttentionSpec *spec, uint32_t tp) {
     return spec->kv_elements_per_token / spec->kv_heads * held(spec->kv_heads, tp);
 }
 
-static uint64_t index_key_B(const Pool *pool, const AttentionSpec *spec) {
-    if (pool->kv_format == NUMFMT_FP8 && spec->index_packed_B > 0) return spec->index_packed_B;
-    return numfmt_bytes(pool->kv_format, spec->index_elements);
+static uint64_t index_key_B(NumFmt format, const AttentionSpec *spec) {
+    if (format == NUMFMT_FP8 && spec->index_packed_B > 0) return spec->index_packed_B;
+    return numfmt_bytes(format, spec->index_elements);
 }
 
-static uint64_t kv_token_B(const Pool *pool, const AttentionSpec *spec) {
-    if (pool->kv_format == NUMFMT_FP8 && spec->kv_packed_B_per_token > 0)
-        return spec->kv_packed_B_per_token;
-    return numfmt_bytes(pool->kv_format, rank_elements(spec, pool->tp));
+static uint64_t kv_token_B(NumFmt format, const AttentionSpec *spec, uint32_t tp) {
+    if (format == NUMFMT_FP8 && spec->kv_packed_B_per_token > 0) return spec->kv_packed_B_per_token;
+    return numfmt_bytes(format, rank_elements(spec, tp));
 }
 
 // Channels of the convolution before the state on one of `tp` ranks.
@@ -60,15 +59,21 @@ uint32_t memory_cache_ways(const Pool *pool, const AttentionSpec *spec) {
     return has_tokens && spec->window == 0 && pool->dcp > 1 ? pool->dcp : 1;
 }
 
-void memory_cache_layer(const Pool *pool, const AttentionSpec *spec, MemoryLayer *out) {
+NumFmt memory_cache_format(const Pool *pool, NumFmt dtype) {
+    return pool->kv_format == NUMFMT_BF16 && dtype == NUMFMT_F32 ? NUMFMT_F32 : pool->kv_format;
+}
+
+void memory_cache_layer(const Pool *pool, NumFmt dtype, const AttentionSpec *spec,
+                        MemoryLayer *out) {
     uint64_t blocks = spec->per_layer > 0 ? spec->per_layer : 1;
-    uint64_t index_B = index_key_B(pool, spec);
+    NumFmt format = memory_cache_format(pool, dtype);
+    uint64_t index_B = index_key_B(format, spec);
     *out = (MemoryLayer){
         .window = spec->window, .ratio = spec->ratio, .split = memory_cache_ways(pool, spec)};
-    out->token_B =
-        blocks * (kv_token_B(pool, spec) + (spec->kind == ATTENTION_COMPRESSED ? 0 : index_B));
+    out->token_B = blocks * (kv_token_B(format, spec, pool->tp) +
+                             (spec->kind == ATTENTION_COMPRESSED ? 0 : index_B));
     if (spec->ratio > 0)
-        out->entry_B = blocks * (numfmt_bytes(pool->kv_format, spec->entry_elements) + index_B);
+        out->entry_B = blocks * (numfmt_bytes(format, spec->entry_elements) + index_B);
     out->state_B = blocks * rank_state_B(spec, pool->tp);
 }
 
@@ -104,7 +109,7 @@ static uint64_t sum_layers(const Pool *pool, const Arch *arch, uint32_t stage, L
     for (uint32_t i = first; i < first + count; i++) {
         const LayerKind *kind = &arch->kinds[arch->kind_of_layer[i]];
         MemoryLayer layer;
-        memory_cache_layer(pool, &arch->attentions[kind->attention], &layer);
+        memory_cache_layer(pool, arch->dtype, &arch->attentions[kind->attention], &layer);
         sum = wide_add_saturate(sum, figure(&layer, arguments));
     }
     return sum;

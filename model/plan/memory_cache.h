@@ -26,8 +26,13 @@ typedef struct MemoryLayer {
 // entries.
 uint32_t memory_cache_ways(const Pool *pool, const AttentionSpec *spec);
 
-// On each rank of the pool, in its format of the cache.
-void memory_cache_layer(const Pool *pool, const AttentionSpec *spec, MemoryLayer *out);
+// How a pool keeps keys and values of a model with weights of `dtype`: bf16 in a plan stands for
+// that of the model, which is f32 or has two bytes as well (an engine's "auto").
+NumFmt memory_cache_format(const Pool *pool, NumFmt dtype);
+
+// On each rank of the pool, for a model with weights of `dtype`.
+void memory_cache_layer(const Pool *pool, NumFmt dtype, const AttentionSpec *spec,
+                        MemoryLayer *out);
 
 // Pages that one sequence has in such a layer: tokens rounded up, and in a full window one page
 // more, because it slides through the middle of a page. `page_tokens` 1: the tokens that are kept.

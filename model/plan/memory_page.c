@@ -159,7 +159,7 @@ bool memory_page_of_stage(const Pool *pool, const Arch *arch, uint32_t stage,
     for (uint32_t i = first; i < first + count; i++) {
         const LayerKind *kind = &arch->kinds[arch->kind_of_layer[i]];
         MemoryLayer layer;
-        memory_cache_layer(pool, &arch->attentions[kind->attention], &layer);
+        memory_cache_layer(pool, arch->dtype, &arch->attentions[kind->attention], &layer);
         if (!add_layer(&pages, &layer))
             return err_set(err, "more than %d kinds of cache in one stage", MEMORY_KINDS_MAX);
     }

@@ -343,6 +343,18 @@ bool plan_check(const Plan *plan, Err *err) {
     return true;
 }
 
+bool plan_check_kinds(const Plan *plan, Err *err) {
+    uint32_t kinds[POOL_KIND_COUNT] = {0};
+    for (uint32_t i = 0; i < plan->pool_count; i++) kinds[plan->pools[i].kind]++;
+    bool apart = kinds[POOL_PREFILL] + kinds[POOL_DECODE] > 0;
+    bool paired = kinds[POOL_UNIFIED] == 0 && kinds[POOL_PREFILL] > 0 && kinds[POOL_DECODE] > 0;
+    return !apart || paired ||
+           err_set(err,
+                   "%" PRIu32 " unified, %" PRIu32 " prefill and %" PRIu32
+                   " decode pools, expected unified ones alone, or prefill and decode",
+                   kinds[POOL_UNIFIED], kinds[POOL_PREFILL], kinds[POOL_DECODE]);
+}
+
 bool plan_legal(const Plan *plan, const Arch *arch, Err *reason) {
     return plan_legal_fault(plan, arch, reason).rule == PLAN_RULE_KEPT;
 }

@@ -54,6 +54,9 @@ Digest plan_digest(const Plan *plan);
 // numbers.
 bool plan_check(const Plan *plan, Err *err);
 
+// Whether the pools serve requests together: unified ones alone, or prefill and decode ones.
+bool plan_check_kinds(const Plan *plan, Err *err);
+
 // Whether the plan can run a model: plan_check, then the rules of structure (heads, experts,
 // blocks, layers) of plan_legal.h. On failure one line with the numbers.
 bool plan_legal(const Plan *plan, const Arch *arch, Err *reason);

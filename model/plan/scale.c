@@ -108,6 +108,15 @@ static uint32_t shrink(uint32_t ways, uint32_t old_ranks, uint32_t ranks) {
     return kept;
 }
 
+// What lies beside an all-to-all, what its kernels take, and where experts lie on several ranks is
+// nothing without them (plan.c).
+static void drop_fields(Pool *pool) {
+    if (pool->ep == 1) pool->expert_placement = EXPERT_PLACEMENT_LINEAR;
+    if (pool->moe_comm == MOE_COMM_ALL_TO_ALL && pool->ep > 1) return;
+    pool->prefill_overlap = pool->decode_overlap = OVERLAP_SHARED;
+    pool->moe_chunks = pool->prefill_sms = pool->decode_sms = 0;
+}
+
 bool scale_pool(const Pool *pool, uint32_t ranks, Pool *out, Err *err) {
     Widths old = widths_of(pool), small;
     if (ranks == 0 || ranks > pool_ranks(pool))
@@ -134,27 +143,29 @@ bool scale_pool(const Pool *pool, uint32_t ranks, Pool *out, Err *err) {
     if (out->micro_batches > 1 && pool->pp > 1)
         out->micro_batches = (out->micro_batches * out->pp + pool->pp - 1) / pool->pp;
     if (pool_token_groups(out) == 1) out->moe_comm = MOE_COMM_NONE; // plan_legal.h
+    drop_fields(out);
     memset(out->stages, 0, sizeof out->stages);
     if (out->stage_cut == STAGE_CUT_LISTED) out->stage_cut = STAGE_CUT_EVEN;
     return true;
 }
 
-// The multiple of `unit` that is nearest to `count`, at least one, at most `most`; 0: there is
-// none.
-static uint32_t nearest_multiple(uint64_t count, uint64_t unit, uint32_t most) {
-    if (unit > most) return 0;
-    uint64_t times = (count + unit / 2) / unit;
+// The multiple of `unit` from `least` to `most` that is nearest to `count`; 0: there is none.
+static uint32_t nearest_multiple(uint64_t count, uint64_t unit, uint64_t least, uint32_t most) {
+    uint64_t times = (count + unit / 2) / unit, first = (least + unit - 1) / unit;
+    if (times < first) times = first;
     if (times > most / unit) times = most / unit;
-    return (uint32_t)((times > 0 ? times : 1) * unit);
+    return times < first ? 0 : (uint32_t)(times * unit);
 }
 
-uint32_t scale_experts(const Pool *pool, uint32_t experts, uint32_t groups, Pool *scaled) {
-    if (experts == 0) return 0;
-    uint64_t each = experts / pool->ep > 0 ? experts / pool->ep : 1,
-             group = groups > 0 ? groups : 1;
+uint32_t scale_experts(const Pool *pool, const MlpSpec *mlp, Pool *scaled) {
+    if (mlp == NULL || mlp->experts == 0) return 0;
+    uint64_t group = mlp->groups > 0 ? mlp->groups : 1,
+             chosen = mlp->groups > 0 && mlp->top_groups > 0 ? mlp->top_groups : group;
+    uint64_t least = mlp->top_k > 0 ? (mlp->top_k + chosen - 1) / chosen * group : 1;
+    uint64_t each = mlp->experts / pool->ep, count = (each > 0 ? each : 1) * scaled->ep;
     uint64_t both = scaled->ep / wide_gcd(scaled->ep, group) * group;
     scaled->redundant_experts =
-        (uint32_t)((uint64_t)pool->redundant_experts * scaled->ep / pool->ep);
-    uint32_t even = nearest_multiple(each * scaled->ep, both, experts);
-    return even > 0 ? even : nearest_multiple(each * scaled->ep, group, experts);
+        scaled->ep == 1 ? 0 : (uint32_t)((uint64_t)pool->redundant_experts * scaled->ep / pool->ep);
+    uint32_t even = nearest_multiple(count, both, least, mlp->experts);
+    return even > 0 ? even : nearest_multiple(count, group, least, mlp->experts);
 }

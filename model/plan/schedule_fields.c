@@ -56,6 +56,7 @@ static void add_gemm(FieldList *list, Compute *compute) {
     add_count(list, "batch", FIELD_OPTIONAL, &compute->batch);
     add_format(list, "weight_format", &compute->weight_format);
     add_format(list, "math_format", &compute->math_format);
+    add_count(list, "scale_B", FIELD_NEWER, &compute->scale_B);
     add_extent(list, "bytes", FIELD_OPTIONAL, &compute->bytes);
 }
 

@@ -88,6 +88,7 @@ typedef struct Compute {
     Extent m;
     uint32_t n, k, batch;
     NumFmt weight_format, math_format;
+    uint32_t scale_B; // scales of all the weights, read with them
     uint32_t experts, experts_total, first_expert, expert_sharers, moe_layer;
     Extent flop;  // of ATTENTION (and MEMORY when it counts)
     Extent bytes; // read and written besides weights: activations, cache

@@ -45,7 +45,7 @@ static uint64_t held_B(const Pool *pool, const TensorClass *tensor) {
 static uint64_t cached_B(const Arch *arch, const Pool *pool, const StageCache *cache,
                          uint32_t kind) {
     MemoryLayer layer;
-    memory_cache_layer(pool, &arch->attentions[arch->kinds[kind].attention], &layer);
+    memory_cache_layer(pool, arch->dtype, &arch->attentions[arch->kinds[kind].attention], &layer);
     uint64_t sequence_B =
         wide_add_saturate(memory_cache_layer_B(&layer, cache->tokens, 1), layer.state_B);
     return wide_mul_saturate(cache->sequences, sequence_B);

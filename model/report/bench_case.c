@@ -67,6 +67,7 @@ void bench_case_shape(const BenchCase *bench, Text *out) {
         if (bench->op == BENCH_GEMM) text_addf(out, " n=%u k=%u", bench->n, bench->k);
         return;
     }
+    if (bench->format != NUMFMT_F32) text_addf(out, " %s", numfmt_name(bench->format));
     add_implementation(bench, out);
     text_addf(out, ", %u ranks on %u node%s", bench->ranks, bench->nodes,
               bench->nodes == 1 ? "" : "s");

@@ -56,10 +56,11 @@ bool bench_case_communicates(BenchOp op);
 // Of the collectives but alltoallv.
 bool bench_case_collective(BenchOp op, Collective *out);
 
-// "alltoall direct 65536 B, 4 ranks": one name for each case; an alltoallv gets the digest of its
-// matrix. Added to `out`.
+// "alltoall direct, 4 ranks on 1 node, 65536 B": one name for each case; an alltoallv gets the
+// digest of its matrix, communication its number format ("alltoall bf16 direct, ...") when that is
+// not f32, which moesim-run moves. Added to `out`.
 void bench_case_name(const BenchCase *bench, Text *out);
-// What is alike but for its size: "alltoall direct, 4 ranks".
+// What is alike but for its size: "alltoall direct, 4 ranks on 1 node".
 void bench_case_shape(const BenchCase *bench, Text *out);
 
 // The header line of a file, and one row of one sample. `id` is a number of its own in the file;

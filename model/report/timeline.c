@@ -10,6 +10,12 @@
 
 #define PS_PER_US INT64_C(1000000)
 
+double timeline_link_share(const LinkTotal *link, Time time_ps) {
+    double most_B =
+        units_seconds(time_ps) * (double)link->busiest_Bps + (double)link->busiest_burst_B;
+    return most_B > 0 ? (double)link->busiest_B / most_B : 0;
+}
+
 void timeline_free(Timeline *timeline) {
     arena_free(&timeline->arena);
     *timeline = (Timeline){0};
@@ -54,6 +60,7 @@ static Digest digest_link(Digest hash, const LinkTotal *link) {
     hash = hash_u64(hash, link->bytes);
     hash = hash_u64(hash, link->busiest_B);
     hash = hash_u64(hash, link->busiest_Bps);
+    if (link->busiest_burst_B > 0) hash = hash_u64(hash, link->busiest_burst_B);
     return hash_string(hash, link->busiest_name);
 }
 

@@ -50,9 +50,10 @@ typedef struct OpTotal {
 } OpTotal;
 
 typedef struct LinkTotal {
-    uint64_t bytes;        // over all links of the class, both directions
-    uint64_t busiest_B;    // over the busiest directed link
-    uint64_t busiest_Bps;  // its capacity
+    uint64_t bytes;       // over all links of the class, both directions
+    uint64_t busiest_B;   // over the busiest directed link
+    uint64_t busiest_Bps; // its capacity, and what it passes at once beyond it (a token bucket)
+    uint64_t busiest_burst_B;
     char busiest_name[96]; // "rack.tray[0].gpu[0] -> rack.nvswitch[0]"
 } LinkTotal;
 
@@ -89,6 +90,9 @@ typedef struct Timeline {
 } Timeline;
 
 void timeline_free(Timeline *timeline);
+// What the busiest link carried, of all that it could in this time, its burst included; 0 when
+// there is no time.
+double timeline_link_share(const LinkTotal *link, Time time_ps);
 // Whose program a member runs.
 RoleId timeline_role(const Timeline *timeline, uint32_t member);
 // Of all that it says, spans included.

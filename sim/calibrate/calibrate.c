@@ -3,10 +3,10 @@
 // A constant takes part when some case depends on it. After each fit the constant of which least is
 // known stays at its prior, and the rest is fitted again, until the 95 % interval of each is
 // narrower than the interval that its prior had, or lies beside it. Errors without a size, or
-// without a shape, are of a fit that has not seen the case's own; many sizes are left out several
-// at a time.
+// without a shape, are of a fit that has not seen the case's own, in which a constant that the rest
+// does not tell is at its prior again; many sizes are left out several at a time.
 //
-// Invariant: a case that is held out, or too small, changes no value.
+// Invariant: a case that is held out, left out, or too small, changes no value.
 #include "sim/calibrate/calibrate.h"
 
 #include <math.h>
@@ -21,11 +21,18 @@
 #define MATTERS     1e-6  // a relative change of a predicted time
 #define TIME_SPREAD 100.0 // software times of machines differ that much
 #define PART_SPREAD 4.0
-#define TIME_START  1e-6 // s, for a time whose prior is 0
-#define FOLDS_MAX   24   // fits without some sizes, or some shapes
-#define CASES_MAX   1024 // that a fit of some minutes simulates
+#define TIME_START  1e-6  // s, for a time whose prior is 0
+#define TIME_LEAST  1e-12 // s
+#define FOLDS_MAX   24    // fits without some sizes, or some shapes
+#define CASES_MAX   1024  // that a fit of some minutes simulates
 
-// Positions of the items that are fitted; heap.
+const char *const calibrate_part_names[CALIBRATE_PART_COUNT] = {
+#define X(name, text) text,
+    CALIBRATE_PART_LIST(X)
+#undef X
+};
+
+// Positions of some items; heap.
 typedef struct Cases {
     uint32_t *of, count;
 } Cases;
@@ -152,16 +159,23 @@ static uint32_t least_known(const Task *task, const SolveResult *solved) {
     return worst;
 }
 
-static void take_solution(const Task *task, const SolveResult *solved, CalibrateResult *result) {
-    for (uint32_t i = 0; i < task->param_count; i++) {
-        CalibrateParam *param = &result->params[task->params[i]];
+// Constants that cases tell, as positions in the result, and what they tell of them.
+typedef struct Told {
+    uint32_t params[SOLVE_PARAMETERS_MAX], count;
+    SolveResult solved;
+} Told;
+
+static void take_solution(const Told *told, CalibrateResult *result) {
+    const SolveResult *solved = &told->solved;
+    for (uint32_t i = 0; i < told->count; i++) {
+        CalibrateParam *param = &result->params[told->params[i]];
         param->value = solved->values[i];
         param->low = solved->low[i];
         param->high = solved->high[i];
         param->is_identified = true;
-        result->identified[i] = task->params[i];
+        result->identified[i] = told->params[i];
     }
-    result->identified_count = task->param_count;
+    result->identified_count = told->count;
     memcpy(result->correlation, solved->correlation, sizeof result->correlation);
     result->chi2_per_degree = solved->chi2_per_degree;
     result->outliers = solved->outliers;
@@ -172,29 +186,38 @@ static void take_solution(const Task *task, const SolveResult *solved, Calibrate
 static Cases list_cases(const CalibrateInput *input, const CalibrateResult *result) {
     Cases cases = {.of = mem_alloc(input->fitted, sizeof *cases.of)};
     for (uint32_t i = 0; i < input->fitted; i++)
-        if (!result->cases[i].is_small) cases.of[cases.count++] = i;
+        if (result->cases[i].part == CALIBRATE_FITTED) cases.of[cases.count++] = i;
     return cases;
+}
+
+// Fits these of the constants to the cases, and leaves those that the cases tell. The others go
+// back to their prior.
+static bool fit_told(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
+                     Told *told, uint32_t starts, Err *err) {
+    while (told->count > 0) {
+        Task task = {input, result, cases->of, cases->count, told->params, told->count};
+        if (!solve(&task, starts, &told->solved, err)) return false;
+        uint32_t worst = least_known(&task, &told->solved);
+        if (worst == told->count) return true;
+        CalibrateParam *param = &result->params[told->params[worst]];
+        param->value = param->prior;
+        told->count--;
+        memmove(&told->params[worst], &told->params[worst + 1],
+                (told->count - worst) * sizeof *told->params);
+    }
+    return true;
 }
 
 static bool fit_identified(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
                            Err *err) {
-    uint32_t params[SOLVE_PARAMETERS_MAX], count = result->param_count;
-    if (count > cases->count) count = cases->count; // rates come before times
-    for (uint32_t i = 0; i < count; i++) params[i] = i;
-    while (count > 0) {
-        Task task = {input, result, cases->of, cases->count, params, count};
-        SolveResult solved;
-        if (!solve(&task, STARTS, &solved, err)) return false;
-        uint32_t worst = least_known(&task, &solved);
-        if (worst == count) {
-            take_solution(&task, &solved, result);
-            return true;
-        }
-        memmove(&params[worst], &params[worst + 1], (count - worst - 1) * sizeof *params);
-        count--;
-    }
-    return err_set(err, "the cases tell no constant better than it was known: expected more sizes, "
-                        "larger ones or less noise");
+    Told told = {.count = result->param_count < cases->count ? result->param_count : cases->count};
+    for (uint32_t i = 0; i < told.count; i++) told.params[i] = i; // rates come before times
+    if (!fit_told(input, result, cases, &told, STARTS, err)) return false;
+    if (told.count == 0)
+        return err_set(err, "the cases tell no constant better than it was known: expected more "
+                            "sizes, larger ones or less noise");
+    take_solution(&told, result);
+    return true;
 }
 
 // ---- Errors of what was not fitted
@@ -204,20 +227,26 @@ typedef enum Left { LEFT_SIZE, LEFT_SHAPE } Left;
 
 static bool is_left_with(const CalibrateInput *input, Left left, uint32_t a, uint32_t b) {
     const CalibrateItem *x = &input->items[a], *y = &input->items[b];
-    return left == LEFT_SIZE ? x->size == y->size : strcmp(x->shape, y->shape) == 0;
+    return left == LEFT_SIZE ? x->size == y->size && x->unit == y->unit
+                             : strcmp(x->shape, y->shape) == 0;
 }
 
 static double *left_time(CalibrateCase *one, Left left) {
     return left == LEFT_SIZE ? &one->without_size_s : &one->without_shape_s;
 }
 
-static bool predict_left(const Task *task, const SolveResult *solved, Left left,
-                         const Cases *out_of, CalibrateResult *result, Err *err) {
-    const CalibrateInput *input = task->input;
-    Calib calib = with_values(input, result);
+// The cases of `out_of`, by a fit of the same constants to the rest that starts at the values of
+// the whole.
+static bool predict_left(const CalibrateInput *input, CalibrateResult *result, const Cases *rest,
+                         const Cases *out_of, Left left, Err *err) {
+    CalibrateResult without = *result; // its values alone are changed
+    Told told = {.count = result->identified_count};
+    memcpy(told.params, result->identified, sizeof told.params);
+    if (!fit_told(input, &without, rest, &told, 1, err)) return false;
+    for (uint32_t i = 0; i < told.count; i++)
+        without.params[told.params[i]].value = told.solved.values[i];
+    Calib calib = with_values(input, &without);
     double *times_s = mem_alloc(out_of->count, sizeof *times_s);
-    for (uint32_t i = 0; i < task->param_count; i++)
-        calib.values[result->params[task->params[i]].param].value = solved->values[i];
     bool done = predict(input, &calib, out_of->of, out_of->count, times_s, err);
     for (uint32_t i = 0; done && i < out_of->count; i++)
         *left_time(&result->cases[out_of->of[i]], left) = times_s[i];
@@ -237,8 +266,7 @@ static uint32_t deal_folds(const CalibrateInput *input, const Cases *cases, Left
     return groups < FOLDS_MAX ? groups : FOLDS_MAX;
 }
 
-// A fit to the rest, of the same constants, from the values of the whole. A rest that is too small
-// for that, or tells nothing, leaves the cases without a prediction.
+// A rest that is too small leaves the cases without a prediction.
 static bool leave_out(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
                       Left left, Err *err) {
     Cases rest = {.of = mem_alloc(cases->count, sizeof *rest.of)};
@@ -247,17 +275,13 @@ static bool leave_out(const CalibrateInput *input, CalibrateResult *result, cons
     uint32_t count = deal_folds(input, cases, left, folds);
     bool done = true;
     for (uint32_t fold = 0; done && fold < count; fold++) {
-        SolveResult solved;
         rest.count = out_of.count = 0;
         for (uint32_t i = 0; i < cases->count; i++) {
             Cases *side = folds[i] == fold ? &out_of : &rest;
             side->of[side->count++] = cases->of[i];
         }
         if (rest.count <= result->identified_count) continue;
-        Task task = {
-            input, result, rest.of, rest.count, result->identified, result->identified_count};
-        done = solve(&task, 1, &solved, err) &&
-               predict_left(&task, &solved, left, &out_of, result, err);
+        done = predict_left(input, result, &rest, &out_of, left, err);
     }
     mem_free(rest.of);
     mem_free(out_of.of);
@@ -285,13 +309,17 @@ static double without_shape_of(const CalibrateCase *one) {
     return one->without_shape_s;
 }
 
+static bool is_judged(const CalibrateCase *one) {
+    return one->part == CALIBRATE_FITTED || one->part == CALIBRATE_HELD_OUT;
+}
+
 static CalibrateErrors sum_up(const CalibrateResult *result, uint32_t first, uint32_t end,
                               TimeOf *time_of) {
     CalibrateErrors errors = {0};
     double *sizes = mem_alloc(end - first + 1, sizeof *sizes);
     for (uint32_t i = first; i < end; i++) {
         const CalibrateCase *one = &result->cases[i];
-        if (one->is_small || !(time_of(one) > 0)) continue;
+        if (!is_judged(one) || !(time_of(one) > 0)) continue;
         double error = time_of(one) / one->measured_s - 1;
         sizes[errors.count++] = fabs(error);
         errors.bias += error;
@@ -310,37 +338,42 @@ static CalibrateErrors sum_up(const CalibrateResult *result, uint32_t first, uin
 
 // ---- All of it
 
-// All items, by these constants.
-static bool predict_all(const CalibrateInput *input, const Calib *calib, double *out_s, Err *err) {
-    uint32_t *all = mem_alloc(input->count, sizeof *all);
-    for (uint32_t i = 0; i < input->count; i++) all[i] = i;
-    bool done = predict(input, calib, all, input->count, out_s, err);
-    mem_free(all);
+static CalibratePart part_of(const CalibrateInput *input, uint32_t i) {
+    if (input->items[i].unknown != NULL) return CALIBRATE_LEFT_OUT;
+    if (input->items[i].bound_s < input->least_s) return CALIBRATE_SMALL;
+    return i < input->fitted ? CALIBRATE_FITTED : CALIBRATE_HELD_OUT;
+}
+
+static void start_cases(const CalibrateInput *input, CalibrateResult *result) {
+    result->cases = arena_alloc(&result->arena, input->count, sizeof *result->cases);
+    for (uint32_t i = 0; i < input->count; i++) {
+        const CalibrateItem *item = &input->items[i];
+        result->cases[i] = (CalibrateCase){.measured_s = item->measured_s,
+                                           .bound_s = item->bound_s,
+                                           .prior_s = item->unknown == NULL ? item->prior_s : 0,
+                                           .part = part_of(input, i)};
+    }
+}
+
+// All that are not left out, by the fitted constants.
+static bool predict_all(const CalibrateInput *input, CalibrateResult *result, Err *err) {
+    Cases known = {.of = mem_alloc(input->count, sizeof *known.of)};
+    double *times_s = mem_alloc(input->count, sizeof *times_s);
+    for (uint32_t i = 0; i < input->count; i++)
+        if (result->cases[i].part != CALIBRATE_LEFT_OUT) known.of[known.count++] = i;
+    bool done = predict(input, &result->calib, known.of, known.count, times_s, err);
+    for (uint32_t i = 0; done && i < known.count; i++)
+        result->cases[known.of[i]].predicted_s = times_s[i];
+    mem_free(known.of);
+    mem_free(times_s);
     return done;
 }
 
-static bool start_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
-    double *times_s = arena_alloc(&result->arena, input->count, sizeof *times_s);
-    result->cases = arena_alloc(&result->arena, input->count, sizeof *result->cases);
-    if (!predict_all(input, input->prior, times_s, err)) return false;
-    for (uint32_t i = 0; i < input->count; i++) {
-        const CalibrateItem *item = &input->items[i];
-        result->cases[i] = (CalibrateCase){.prior_s = times_s[i],
-                                           .measured_s = item->measured_s,
-                                           .bound_s = item->bound_s,
-                                           .is_fitted = i < input->fitted,
-                                           .is_small = item->bound_s < input->least_s};
-    }
-    return true;
-}
-
 static bool finish_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
-    double *times_s = arena_alloc(&result->arena, input->count, sizeof *times_s);
     uint32_t judged = 0;
-    if (!predict_all(input, &result->calib, times_s, err)) return false;
+    if (!predict_all(input, result, err)) return false;
     for (uint32_t i = 0; i < input->count; i++) {
-        result->cases[i].predicted_s = times_s[i];
-        if (result->cases[i].is_small) continue;
+        if (!is_judged(&result->cases[i])) continue;
         result->noise += input->items[i].noise;
         judged++;
     }
@@ -354,7 +387,11 @@ static bool finish_cases(const CalibrateInput *input, CalibrateResult *result, E
     return true;
 }
 
-// The values, with their intervals, as measured ones.
+static double at_least(double least, double value) {
+    return value > least ? value : least;
+}
+
+// The values, with their intervals, as measured ones. A file says no time below TIME_LEAST.
 static void make_calib(const CalibrateInput *input, CalibrateResult *result) {
     result->calib = *input->prior;
     for (uint32_t i = 0; i < result->identified_count; i++) {
@@ -367,14 +404,30 @@ static void make_calib(const CalibrateInput *input, CalibrateResult *result) {
                               .source = value->source};
         bool is_part = calib_kind(param->param) == CALIB_IS_EFFICIENCY;
         if (is_part && value->high > 1) value->high = 1;
+        if (is_part) continue;
+        value->low = at_least(TIME_LEAST, value->low);
+        value->value = at_least(value->low, value->value);
+        value->high = at_least(value->value, value->high);
     }
+}
+
+static bool nothing_to_fit(const CalibrateInput *input, Err *err) {
+    const CalibrateItem *first = NULL;
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < input->fitted; i++) {
+        if (input->items[i].unknown == NULL) continue;
+        if (unknown++ == 0) first = &input->items[i];
+    }
+    if (first == NULL)
+        return err_set(err, "all %u cases have a bound below %g ms: none is left to fit",
+                       input->fitted, input->least_s * 1e3);
+    return err_set(err, "%u of %u cases are left out, none is left to fit: %s: %s", unknown,
+                   input->fitted, first->name, first->unknown);
 }
 
 static bool fit_cases(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
                       Err *err) {
-    if (cases->count == 0)
-        return err_set(err, "all %u cases have a bound below %g ms: none is left to fit",
-                       input->fitted, input->least_s * 1e3);
+    if (cases->count == 0) return nothing_to_fit(input, err);
     if (!find_params(input, result, cases, err) || !fit_identified(input, result, cases, err))
         return false;
     make_calib(input, result);
@@ -387,12 +440,10 @@ bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err) 
     if (input->fitted == 0) return err_set(err, "no case to fit");
     if (input->count > CASES_MAX)
         return err_set(err, "%u cases, expected at most %d in all", input->count, CASES_MAX);
-    bool done = start_cases(input, &result, err);
-    if (done) {
-        Cases cases = list_cases(input, &result);
-        done = fit_cases(input, &result, &cases, err);
-        mem_free(cases.of);
-    }
+    start_cases(input, &result);
+    Cases cases = list_cases(input, &result);
+    bool done = fit_cases(input, &result, &cases, err);
+    mem_free(cases.of);
     if (done)
         *out = result;
     else

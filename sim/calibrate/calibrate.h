@@ -15,10 +15,13 @@ typedef struct CalibrateItem {
     const char *name;
     const char *shape; // what cases have in common that differ in size alone
     uint64_t size;
+    uint32_t unit; // of the size: sizes of different units are not alike
     uint32_t samples;
     double measured_s;
-    double noise;   // half of the 95 % interval of the samples, as a part of the value
-    double bound_s; // what links or roofline take at least
+    double noise;        // half of the 95 % interval of the samples, as a part of the value
+    double bound_s;      // what links or roofline take at least
+    double prior_s;      // what is predicted under the prior
+    const char *unknown; // why it cannot be predicted; NULL when it can
 } CalibrateItem;
 
 // Times of some items (by position) under constants. False when one cannot be predicted.
@@ -31,7 +34,8 @@ typedef struct CalibrateInput {
     CalibratePredict *predict;
     void *context;
     const Calib *prior;
-    double least_s; // items whose bound is smaller are predicted, not fitted and not judged
+    double least_s; // items whose bound is smaller are predicted, not fitted and not judged;
+                    // those that cannot be predicted are left out
     uint64_t seed;
 } CalibrateInput;
 
@@ -42,13 +46,23 @@ typedef struct CalibrateParam {
     bool is_identified;
 } CalibrateParam;
 
+#define CALIBRATE_PART_LIST(X)                                                                     \
+    X(FITTED, "fitted") X(HELD_OUT, "held out") X(SMALL, "small") X(LEFT_OUT, "left out")
+typedef enum CalibratePart {
+#define X(name, text) CALIBRATE_##name,
+    CALIBRATE_PART_LIST(X)
+#undef X
+        CALIBRATE_PART_COUNT
+} CalibratePart;
+extern const char *const calibrate_part_names[CALIBRATE_PART_COUNT];
+
 // What is said of one item; a time of 0: not predicted that way.
 typedef struct CalibrateCase {
     double measured_s, bound_s;
     double prior_s, predicted_s; // under the constants as they were, and as fitted
     double without_size_s;       // fitted to cases of other sizes only
     double without_shape_s;      // fitted to cases of other shapes only
-    bool is_fitted, is_small;    // is_small: its bound is below least_s
+    CalibratePart part;          // SMALL: its bound is below least_s; LEFT_OUT: it is unknown
 } CalibrateCase;
 
 // Relative errors of some cases, predicted over measured, less 1.
@@ -75,7 +89,7 @@ typedef struct CalibrateResult {
     Calib calib; // the prior with the fitted values; borrows from the prior, except for sources
 } CalibrateResult;
 
-// Refused: nothing to fit, more than 1024 items, a case that cannot be predicted (by name), and no
+// Refused: nothing to fit, more than 1024 items, a case whose prediction fails (by name), and no
 // constant that the data tell.
 bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err);
 void calibrate_free(CalibrateResult *result);

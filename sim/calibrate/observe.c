@@ -4,6 +4,7 @@
 #include "sim/calibrate/observe.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,7 @@ typedef struct Observer {
     KeyMap by_name;
 } Observer;
 
-static uint32_t find(Observer *observer, const BenchCase *bench) {
+static uint32_t find(Observer *observer, const BenchCase *bench, uint32_t row) {
     const char *name = text_of(bench_case_name, bench, observer->arena);
     Digest key = hash_string(HASH_START, name);
     uint32_t found = keymap_find(&observer->by_name, key);
@@ -78,8 +79,11 @@ static uint32_t find(Observer *observer, const BenchCase *bench) {
     keymap_add(&observer->by_name, key, observer->count);
     observer->list =
         mem_grow(observer->list, &observer->capacity, observer->count + 1, sizeof *observer->list);
-    observer->list[observer->count] = (Observation){
-        .bench = *bench, .name = name, .shape = text_of(bench_case_shape, bench, observer->arena)};
+    observer->list[observer->count] =
+        (Observation){.bench = *bench,
+                      .row = row,
+                      .name = name,
+                      .shape = text_of(bench_case_shape, bench, observer->arena)};
     return observer->count++;
 }
 
@@ -87,7 +91,7 @@ static bool read_rows(const RecordFile *file, Observer *observer, Sample *sample
     for (uint32_t row = 0; row < file->row_count; row++) {
         BenchCase bench;
         if (!bench_case_read(file, row, observer->arena, &bench, err)) return false;
-        samples[row] = (Sample){find(observer, &bench), file->rows[row].value * 1e-6}; // us
+        samples[row] = (Sample){find(observer, &bench, row), file->rows[row].value * 1e-6}; // us
     }
     return true;
 }
@@ -113,24 +117,108 @@ bool observe_records(const RecordFile *file, Arena *arena, Observation **out, ui
     return done;
 }
 
+// ---- Of which machine
+
+// The name of what a GPU is in: the template that the last part of its own name is of.
+static const char *node_of(const Fabric *fabric, uint32_t rank, Arena *arena) {
+    Text text = {0};
+    fabric_vertex_name(fabric, fabric_gpu(fabric, fabric_live_gpu(fabric, rank)), &text);
+    char *name = arena_string(arena, text_string(&text)), *dot = strrchr(name, '.');
+    *(dot != NULL ? dot : name) = '\0';
+    text_free(&text);
+    return name;
+}
+
+static uint32_t count_nodes(const Fabric *fabric, uint32_t ranks) {
+    const char *nodes[BENCH_RANKS_MAX];
+    uint32_t count = 0;
+    Arena arena = {0};
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        const char *node = node_of(fabric, rank, &arena);
+        uint32_t i = 0;
+        while (i < count && strcmp(nodes[i], node) != 0) i++;
+        if (i == count) nodes[count++] = node;
+    }
+    arena_free(&arena);
+    return count;
+}
+
+static bool wrong(const RecordFile *file, uint32_t row, const char *column, const char *expected,
+                  Err *err) {
+    char quote[TEXT_QUOTE_MAX];
+    return err_set(err, "%s:%u: %s: expected %s, found %s", file->name, file->rows[row].line,
+                   column, expected, text_quote(record_cell(file, row, column), quote));
+}
+
+static bool check_ranks(const RecordFile *file, const Observation *one, const Fabric *fabric,
+                        Err *err) {
+    char expected[128];
+    uint32_t gpus = fabric_live_gpu_count(fabric), ranks = one->bench.ranks;
+    if (ranks > gpus) {
+        snprintf(expected, sizeof expected, "at most the %u GPUs of the machine", gpus);
+        return wrong(file, one->row, "n_gpus", expected, err);
+    }
+    uint32_t nodes = count_nodes(fabric, ranks);
+    if (nodes == one->bench.nodes) return true;
+    snprintf(expected, sizeof expected,
+             "%u, the nodes that the first %u GPUs of the machine are on", nodes, ranks);
+    return wrong(file, one->row, "n_nodes", expected, err);
+}
+
+static bool check_device(const RecordFile *file, const Observation *one, const Device *device,
+                         const DeviceCatalogue *catalogue, Err *err) {
+    const Device *found = device_find(catalogue, record_cell(file, one->row, "gpu"));
+    return (found != NULL && strcmp(found->name, device->name) == 0) ||
+           wrong(file, one->row, "gpu", device->name, err);
+}
+
+bool observe_check(const RecordFile *file, const Observation *list, uint32_t count,
+                   const Predictor *predictor, const DeviceCatalogue *catalogue, Err *err) {
+    for (uint32_t i = 0; i < count; i++) {
+        bool good = bench_case_communicates(list[i].bench.op)
+                        ? check_ranks(file, &list[i], predictor->fabric, err)
+                        : check_device(file, &list[i], predictor->model.device, catalogue, err);
+        if (!good) return false;
+    }
+    return true;
+}
+
 // ---- For a fit
 
 static uint64_t size_of(const BenchCase *bench) {
     return bench->op == BENCH_GEMM ? bench->m : bench->bytes;
 }
 
+// No efficiency is above 1, so that a kernel below its bound would only bend the others.
+static const char *unknown_of(const ObservePredictor *from, const Observation *observation,
+                              const CalibrateItem *item, Arena *arena) {
+    const Device *device = from->predictor.model.device;
+    const char *why = predict_unknown(device, &observation->bench, arena);
+    if (why != NULL || bench_case_communicates(observation->bench.op)) return why;
+    if (item->measured_s * (1 + item->noise) >= item->bound_s) return NULL;
+    return arena_printf(arena,
+                        "faster than the nominal rates of %s allow: from a cache, or its rates "
+                        "are higher",
+                        device->name);
+}
+
 bool observe_items(const ObservePredictor *from, uint32_t count, ObserveStatistic statistic,
-                   CalibrateItem *out, Err *err) {
+                   Arena *arena, CalibrateItem *out, Err *err) {
     for (uint32_t i = 0; i < count; i++) {
         const Observation *observation = &from->observations[i];
+        Prediction prediction;
+        if (!predict_case(&from->predictor, &observation->bench, &prediction, err))
+            return err_prefix(err, "%s", observation->name);
         out[i] = (CalibrateItem){.name = observation->name,
                                  .shape = observation->shape,
                                  .size = size_of(&observation->bench),
+                                 .unit = observation->bench.op == BENCH_GEMM, // rows, or bytes
                                  .samples = observation->samples,
                                  .measured_s = observe_value_s(observation, statistic),
-                                 .noise = observation->noise};
-        if (!predict_bound(&from->predictor, &observation->bench, &out[i].bound_s, err))
-            return err_prefix(err, "%s", observation->name);
+                                 .noise = observation->noise,
+                                 .bound_s = prediction.bound_s,
+                                 .prior_s = prediction.time_s};
+        out[i].unknown = unknown_of(from, observation, &out[i], arena);
     }
     return true;
 }
@@ -142,8 +230,10 @@ bool observe_predict(void *context, const Calib *calib, const uint32_t *items, u
     predictor.model.calib = calib;
     for (uint32_t i = 0; i < count; i++) {
         const Observation *observation = &from->observations[items[i]];
-        if (!predict_case(&predictor, &observation->bench, &out_s[i], err))
+        Prediction prediction;
+        if (!predict_case(&predictor, &observation->bench, &prediction, err))
             return err_prefix(err, "%s", observation->name);
+        out_s[i] = prediction.time_s;
     }
     return true;
 }

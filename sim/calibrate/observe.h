@@ -7,6 +7,7 @@
 
 #include "model/base/err.h"
 #include "model/base/mem.h"
+#include "model/machine/device.h"
 #include "model/report/bench_case.h"
 #include "model/report/record.h"
 #include "sim/calibrate/calibrate.h"
@@ -25,6 +26,7 @@ extern const char *const observe_statistic_names[OBSERVE_STATISTIC_COUNT];
 
 typedef struct Observation {
     BenchCase bench;
+    uint32_t row;             // of the file, the first of the case
     const char *name, *shape; // bench_case_name and bench_case_shape
     uint32_t samples;
     double min_s, p25_s, median_s;
@@ -40,14 +42,22 @@ double observe_value_s(const Observation *observation, ObserveStatistic statisti
 bool observe_records(const RecordFile *file, Arena *arena, Observation **out, uint32_t *out_count,
                      Err *err);
 
-// The same as items of a fit, in order: what stands for the samples, and the bound of the price
-// model. *predictor is the context of observe_predict.
+// Whether they can be of this machine. Refused, with file, line and column: more ranks than it has
+// GPUs, ranks that were on more or fewer nodes than its first GPUs are (a node: what holds GPUs and
+// has no smaller part that does), kernels of another device.
+bool observe_check(const RecordFile *file, const Observation *list, uint32_t count,
+                   const Predictor *predictor, const DeviceCatalogue *catalogue, Err *err);
+
+// The same as items of a fit, in order: what stands for the samples, what the price model says by
+// the constants of *from, the prior, and its bound. Kernels that it does not know (predict.h), or
+// that were faster than the device can be at its nominal rates, are marked, with the reason. *from
+// is the context of observe_predict; texts are the arena's.
 typedef struct ObservePredictor {
     Predictor predictor; // its constants are those of each call
     const Observation *observations;
 } ObservePredictor;
 bool observe_items(const ObservePredictor *from, uint32_t count, ObserveStatistic statistic,
-                   CalibrateItem *out, Err *err);
+                   Arena *arena, CalibrateItem *out, Err *err);
 bool observe_predict(void *context, const Calib *calib, const uint32_t *items, uint32_t count,
                      double *out_s, Err *err); // CalibratePredict
 

@@ -6,16 +6,15 @@
 
 #include <assert.h>
 
-#include "model/base/mem.h"
 #include "model/base/num.h"
 #include "model/plan/schedule_one.h"
 #include "sim/sim.h"
 #include "sim/tier.h"
 #include "sim/transfers.h"
 
-typedef struct Predicted {
-    Time time_ps, bound_ps;
-} Predicted;
+static Prediction in_seconds(Time time_ps, Time bound_ps) {
+    return (Prediction){units_seconds(time_ps), units_seconds(bound_ps)};
+}
 
 static VertexId gpu_of(const Predictor *predictor, uint32_t rank) {
     return fabric_gpu(predictor->fabric, fabric_live_gpu(predictor->fabric, rank));
@@ -38,7 +37,7 @@ static uint32_t list_transfers(const Predictor *predictor, const BenchCase *benc
     return count;
 }
 
-static bool run_transfers(const Predictor *predictor, const BenchCase *bench, Predicted *out,
+static bool run_transfers(const Predictor *predictor, const BenchCase *bench, Prediction *out,
                           Err *err) {
     const Calib *calib = predictor->model.calib;
     TransfersOptions options = {
@@ -50,7 +49,7 @@ static bool run_transfers(const Predictor *predictor, const BenchCase *bench, Pr
     double call_s = calib->values[CALIB_COLLECTIVE].value;
     if (done)
         *out =
-            (Predicted){result.end_ps + num_round(call_s * (double)PS_PER_SECOND), result.bound_ps};
+            in_seconds(result.end_ps + num_round(call_s * (double)PS_PER_SECOND), result.bound_ps);
     transfers_result_free(&result);
     mem_free(list);
     return done;
@@ -70,7 +69,7 @@ static void build(const BenchCase *bench, Collective kind, Schedule *schedule) {
 }
 
 static bool run_collective(const Predictor *predictor, const BenchCase *bench, Collective kind,
-                           Predicted *out, Err *err) {
+                           Prediction *out, Err *err) {
     Schedule schedule = {0};
     Timeline timeline = {0};
     StepShape shape = step_shape_decode(1, 1);
@@ -79,7 +78,7 @@ static bool run_collective(const Predictor *predictor, const BenchCase *bench, C
     build(bench, kind, &schedule);
     bool done = sim_run(predictor->fabric, &predictor->model, &schedule, &shape, &load, &options,
                         &timeline, err);
-    if (done) *out = (Predicted){timeline.end_ps, timeline.totals[0].bound_ps};
+    if (done) *out = in_seconds(timeline.end_ps, timeline.totals[0].bound_ps);
     timeline_free(&timeline);
     schedule_free(&schedule);
     load_free(&load);
@@ -88,20 +87,33 @@ static bool run_collective(const Predictor *predictor, const BenchCase *bench, C
 
 // ---- Kernels
 
-static Predicted of_price(Price price) {
-    return (Predicted){price.time_ps, price.roofline_ps};
+static Price price_of(const PriceModel *model, const BenchCase *bench) {
+    if (bench->op == BENCH_COPY) return price_memory(model, 0, 2 * bench->bytes);
+    return price_gemm(model, bench->m, bench->n, bench->k, 1,
+                      (PriceWeights){.format = bench->format}, bench->format);
 }
 
-static bool run(const Predictor *predictor, const BenchCase *bench, Predicted *out, Err *err) {
-    const PriceModel *model = &predictor->model;
+const char *predict_unknown(const Device *device, const BenchCase *bench, Arena *arena) {
+    NumFmt used;
+    if (bench_case_communicates(bench->op)) return NULL;
+    if (device_low(device->memory_Bps) == 0)
+        return arena_printf(arena, "no memory bandwidth of %s is known", device->name);
+    if (bench->op == BENCH_COPY) return NULL;
+    if (price_rate(device, bench->format, &used) == 0)
+        return arena_printf(arena, "no rate of %s in %s is known", device->name,
+                            numfmt_name(bench->format));
+    if (used == bench->format) return NULL;
+    return arena_printf(arena, "%s computes %s in %s, and what it takes to convert has no price",
+                        device->name, numfmt_name(bench->format), numfmt_name(used));
+}
+
+// ---- All cases
+
+bool predict_case(const Predictor *predictor, const BenchCase *bench, Prediction *out, Err *err) {
     Collective kind;
-    if (bench->op == BENCH_COPY) {
-        *out = of_price(price_memory(model, 0, 2 * bench->bytes));
-        return true;
-    }
-    if (bench->op == BENCH_GEMM) {
-        *out = of_price(
-            price_gemm(model, bench->m, bench->n, bench->k, 1, bench->format, bench->format));
+    if (!bench_case_communicates(bench->op)) {
+        Price price = price_of(&predictor->model, bench);
+        *out = in_seconds(price.time_ps, price.roofline_ps);
         return true;
     }
     assert(predictor->fabric != NULL);
@@ -111,22 +123,4 @@ static bool run(const Predictor *predictor, const BenchCase *bench, Predicted *o
     if (bench_case_collective(bench->op, &kind))
         return run_collective(predictor, bench, kind, out, err);
     return run_transfers(predictor, bench, out, err);
-}
-
-static double seconds(Time ps) {
-    return (double)ps / (double)PS_PER_SECOND;
-}
-
-bool predict_case(const Predictor *predictor, const BenchCase *bench, double *out_s, Err *err) {
-    Predicted predicted;
-    if (!run(predictor, bench, &predicted, err)) return false;
-    *out_s = seconds(predicted.time_ps);
-    return true;
-}
-
-bool predict_bound(const Predictor *predictor, const BenchCase *bench, double *out_s, Err *err) {
-    Predicted predicted;
-    if (!run(predictor, bench, &predicted, err)) return false;
-    *out_s = seconds(predicted.bound_ps);
-    return true;
 }

@@ -6,19 +6,26 @@
 #include <stdbool.h>
 
 #include "model/base/err.h"
+#include "model/base/mem.h"
 #include "model/cost/price.h"
 #include "model/machine/fabric.h"
 #include "model/report/bench_case.h"
 
-// Rank r is on live GPU r. Refused: a case of more ranks than that.
+// Rank r is on live GPU r.
 typedef struct Predictor {
     const Fabric *fabric; // NULL: kernels alone
     PriceModel model;
 } Predictor;
 
-bool predict_case(const Predictor *predictor, const BenchCase *bench, double *out_s, Err *err);
+// bound_s is the least that the links, or the roofline, take of it at nominal rates.
+typedef struct Prediction {
+    double time_s, bound_s;
+} Prediction;
 
-// The least that the links, or the roofline, take of it at nominal rates; by the same model.
-bool predict_bound(const Predictor *predictor, const BenchCase *bench, double *out_s, Err *err);
+// Refused: a case of more ranks than there are live GPUs.
+bool predict_case(const Predictor *predictor, const BenchCase *bench, Prediction *out, Err *err);
+
+// Why no price is known of a kernel on the device; NULL: it is. Of communication always NULL.
+const char *predict_unknown(const Device *device, const BenchCase *bench, Arena *arena);
 
 #endif

@@ -55,18 +55,20 @@ static double noise_of(const double *times_s, uint32_t count) {
     return least > 0 ? (most - least) / least / sqrt(count) : 0;
 }
 
-// Times of each operation in each file: [op_count * file_count].
+// Times of each operation in each file: [op_count * file_count]; and by the prior: [op_count].
 static bool read_times(const Replay *replay, const TimelineFile *files, const char *const *names,
-                       uint32_t file_count, double *times_s, Err *err) {
+                       uint32_t file_count, double *times_s, double *prior_s, Err *err) {
     uint32_t ops = files[0].op_count;
     for (uint32_t f = 0; f < file_count; f++) {
         Comparison comparison = {0};
         TimelineFile predicted = {0};
         bool done = refuse(&files[f], names[f], err) &&
                     join(replay, NULL, &files[f], names[f], &comparison, &predicted, err);
-        for (OpId id = 0; done && id < ops; id++)
+        for (OpId id = 0; done && id < ops; id++) {
             times_s[id * file_count + f] =
                 comparison.ops[id].has_error ? comparison.ops[id].time.measured_s : 0;
+            prior_s[id] = comparison.ops[id].time.predicted_s;
+        }
         compare_free(&comparison);
         timeline_file_free(&predicted);
         if (!done) return false;
@@ -79,9 +81,10 @@ bool replay_items(Replay *replay, const TimelineFile *files, const char *const *
                   Err *err) {
     uint32_t ops = files[0].op_count, count = 0;
     double *times_s = arena_alloc(arena, (size_t)ops * file_count, sizeof *times_s);
+    double *prior_s = arena_alloc(arena, ops, sizeof *prior_s);
     CalibrateItem *items = arena_alloc(arena, ops, sizeof *items);
     OpId *of = arena_alloc(arena, ops, sizeof *of);
-    if (!read_times(replay, files, names, file_count, times_s, err)) return false;
+    if (!read_times(replay, files, names, file_count, times_s, prior_s, err)) return false;
     for (OpId id = 0; id < ops; id++) {
         const TimelineFileOp *op = &files[0].ops[id];
         const double *own = &times_s[id * file_count];
@@ -97,6 +100,7 @@ bool replay_items(Replay *replay, const TimelineFile *files, const char *const *
             .samples = file_count,
             .measured_s = least,
             .bound_s = least, // none is too small to judge by itself
+            .prior_s = prior_s[id],
             .noise = noise_of(own, file_count)};
         of[count++] = id;
     }

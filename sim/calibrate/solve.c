@@ -21,7 +21,8 @@
 #define ROUNDS     12    // of new weights
 #define STEPS      60    // of one fit
 #define NORMAL_95  1.96
-#define STEP_SMALL 1e-4 // of a logarithm, for derivatives: simulated times are whole picoseconds
+#define ORIGIN     64.0 // of logarithms: GSL steps by a part of a coordinate, and near 0 by nothing
+#define STEP_SMALL 1.6e-5 // of a coordinate, for derivatives: whole picoseconds must be seen
 #define CLOSE      1e-9
 #define NEAR_MOST  0.999 // where a start at the bound begins
 #define FAR        50.0  // of a logarithm: nothing is known
@@ -38,28 +39,28 @@ static double most_of(const SolveProblem *problem, uint32_t i) {
     return problem->most == NULL ? 0 : problem->most[i];
 }
 
-// The logarithm of a value, or of value / (most - value).
-static double value_of(const SolveProblem *problem, uint32_t i, double logarithm) {
-    double most = most_of(problem, i);
+// A coordinate is ORIGIN and the logarithm of a value, or of value / (most - value).
+static double value_of(const SolveProblem *problem, uint32_t i, double coordinate) {
+    double most = most_of(problem, i), logarithm = coordinate - ORIGIN;
     return most > 0 ? most / (1 + num_exp(-logarithm)) : num_exp(logarithm);
 }
 
-static double logarithm_of(const SolveProblem *problem, uint32_t i, double value) {
+static double coordinate_of(const SolveProblem *problem, uint32_t i, double value) {
     double most = most_of(problem, i);
     if (most > 0 && value > most * NEAR_MOST) value = most * NEAR_MOST;
-    return num_log(most > 0 ? value / (most - value) : value);
+    return ORIGIN + num_log(most > 0 ? value / (most - value) : value);
 }
 
-static bool find_errors(const Fit *fit, const gsl_vector *logarithms) {
+static bool find_errors(const Fit *fit, const gsl_vector *at) {
     double values[SOLVE_PARAMETERS_MAX];
     for (uint32_t i = 0; i < fit->problem->parameters; i++)
-        values[i] = value_of(fit->problem, i, gsl_vector_get(logarithms, i));
+        values[i] = value_of(fit->problem, i, gsl_vector_get(at, i));
     return fit->problem->errors(fit->problem->context, values, fit->errors, fit->err);
 }
 
-static int residuals(const gsl_vector *logarithms, void *data, gsl_vector *out) {
+static int residuals(const gsl_vector *at, void *data, gsl_vector *out) {
     const Fit *fit = data;
-    if (!find_errors(fit, logarithms)) return GSL_EFAILED;
+    if (!find_errors(fit, at)) return GSL_EFAILED;
     for (uint32_t i = 0; i < fit->problem->observations; i++)
         gsl_vector_set(out, i, fit->errors[i] / fit->problem->sigma[i] * sqrt(fit->weights[i]));
     return GSL_SUCCESS;
@@ -79,17 +80,17 @@ static double huber_cost(const Fit *fit) {
     return sum;
 }
 
-// One minimum with fixed weights, from where `logarithms` is, which it moves.
-static bool minimise(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *logarithms) {
+// One minimum with fixed weights, from where `at` is, which it moves.
+static bool minimise(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *at) {
     const SolveProblem *problem = fit->problem;
     gsl_multifit_nlinear_fdf system = {
         .f = residuals, .n = problem->observations, .p = problem->parameters, .params = fit};
     int info;
-    if (gsl_multifit_nlinear_init(logarithms, &system, work) != GSL_SUCCESS) return false;
+    if (gsl_multifit_nlinear_init(at, &system, work) != GSL_SUCCESS) return false;
     int status = gsl_multifit_nlinear_driver(STEPS, CLOSE, CLOSE, CLOSE, NULL, NULL, &info, work);
     if (status != GSL_SUCCESS && status != GSL_EMAXITER && status != GSL_ENOPROG) return false;
-    gsl_vector_memcpy(logarithms, gsl_multifit_nlinear_position(work));
-    return find_errors(fit, logarithms);
+    gsl_vector_memcpy(at, gsl_multifit_nlinear_position(work));
+    return find_errors(fit, at);
 }
 
 static bool reweight(Fit *fit) {
@@ -103,10 +104,10 @@ static bool reweight(Fit *fit) {
     return most > 1e-3;
 }
 
-static bool fit_from(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *logarithms) {
+static bool fit_from(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *at) {
     for (uint32_t i = 0; i < fit->problem->observations; i++) fit->weights[i] = 1;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        if (!minimise(fit, work, logarithms)) return false;
+        if (!minimise(fit, work, at)) return false;
         if (!reweight(fit)) break;
     }
     return true;
@@ -121,19 +122,22 @@ static void without_knowledge(const SolveProblem *problem, SolveResult *out) {
     }
 }
 
-static void take_intervals(const Fit *fit, const gsl_matrix *covariance, const gsl_vector *best,
-                           SolveResult *out) {
+// Of the parameters `told`, count of them, from their covariance.
+static void take_intervals(const Fit *fit, const gsl_matrix *covariance, const uint32_t *told,
+                           const gsl_vector *best, SolveResult *out) {
     const SolveProblem *problem = fit->problem;
     uint32_t n = problem->parameters;
     double excess = out->chi2_per_degree > 1 ? sqrt(out->chi2_per_degree) : 1;
-    for (uint32_t i = 0; i < n; i++) {
-        double deviation = sqrt(gsl_matrix_get(covariance, i, i));
+    for (uint32_t a = 0; a < covariance->size1; a++) {
+        uint32_t i = told[a];
+        double deviation = sqrt(gsl_matrix_get(covariance, a, a));
         double middle = gsl_vector_get(best, i), half = NORMAL_95 * deviation * excess;
         out->low[i] = value_of(problem, i, middle - half);
         out->high[i] = half < FAR ? value_of(problem, i, middle + half) : HUGE_VAL;
-        for (uint32_t j = 0; j < n; j++) {
-            double both = sqrt(gsl_matrix_get(covariance, i, i) * gsl_matrix_get(covariance, j, j));
-            out->correlation[i * n + j] = both > 0 ? gsl_matrix_get(covariance, i, j) / both : 0;
+        for (uint32_t b = 0; b < covariance->size1; b++) {
+            double both = sqrt(gsl_matrix_get(covariance, a, a) * gsl_matrix_get(covariance, b, b));
+            out->correlation[i * n + told[b]] =
+                both > 0 ? gsl_matrix_get(covariance, a, b) / both : 0;
         }
     }
 }
@@ -150,21 +154,44 @@ static void take_quality(const Fit *fit, SolveResult *out) {
         out->chi2_per_degree = sum / (problem->observations - problem->parameters);
 }
 
-// The inverse of J^T J; of a matrix that has none nothing is known.
-static void take_covariance(const Fit *fit, gsl_multifit_nlinear_workspace *work,
-                            SolveResult *out) {
-    uint32_t n = fit->problem->parameters;
-    gsl_matrix *covariance = gsl_matrix_alloc(n, n);
-    gsl_matrix *jacobian = gsl_multifit_nlinear_jac(work);
-    bool known = gsl_multifit_nlinear_covar(jacobian, 0, covariance) == GSL_SUCCESS;
-    for (uint32_t i = 0; known && i < n; i++) {
-        double variance = gsl_matrix_get(covariance, i, i);
+// The parameters of which the errors say something at all: a deviation below FAR by themselves.
+static uint32_t list_told(gsl_matrix *jacobian, uint32_t *told) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < jacobian->size2; i++) {
+        gsl_vector_view column = gsl_matrix_column(jacobian, i);
+        if (gsl_blas_dnrm2(&column.vector) > 1 / FAR) told[count++] = i;
+    }
+    return count;
+}
+
+// The inverse of J^T J of these columns. False when it has none.
+static bool invert(gsl_matrix *jacobian, const uint32_t *told, gsl_matrix *out) {
+    gsl_matrix *own = gsl_matrix_alloc(jacobian->size1, out->size1);
+    for (uint32_t a = 0; a < out->size1; a++) {
+        gsl_vector_view column = gsl_matrix_column(jacobian, told[a]);
+        gsl_matrix_set_col(own, a, &column.vector);
+    }
+    bool known = gsl_multifit_nlinear_covar(own, 0, out) == GSL_SUCCESS;
+    for (uint32_t a = 0; known && a < out->size1; a++) {
+        double variance = gsl_matrix_get(out, a, a);
         known = isfinite(variance) && variance > 0;
     }
-    if (known)
-        take_intervals(fit, covariance, gsl_multifit_nlinear_position(work), out);
-    else
-        without_knowledge(fit->problem, out);
+    gsl_matrix_free(own);
+    return known;
+}
+
+// Nothing is known of a parameter that moves no error, nor of any when only some of them together
+// are told.
+static void take_covariance(const Fit *fit, gsl_multifit_nlinear_workspace *work,
+                            SolveResult *out) {
+    uint32_t told[SOLVE_PARAMETERS_MAX];
+    gsl_matrix *jacobian = gsl_multifit_nlinear_jac(work);
+    uint32_t count = list_told(jacobian, told);
+    without_knowledge(fit->problem, out);
+    if (count == 0) return;
+    gsl_matrix *covariance = gsl_matrix_alloc(count, count);
+    if (invert(jacobian, told, covariance))
+        take_intervals(fit, covariance, told, gsl_multifit_nlinear_position(work), out);
     gsl_matrix_free(covariance);
 }
 
@@ -177,7 +204,7 @@ static bool is_alike(const SolveProblem *problem, const gsl_vector *a, const gsl
 static void set_start(const SolveProblem *problem, uint32_t number, Rng *rng, gsl_vector *out) {
     for (uint32_t i = 0; i < problem->parameters; i++) {
         double away = number == 0 ? 0 : (2 * rng_unit(rng) - 1) * num_log(problem->spread[i]);
-        gsl_vector_set(out, i, logarithm_of(problem, i, problem->start[i]) + away);
+        gsl_vector_set(out, i, coordinate_of(problem, i, problem->start[i]) + away);
     }
 }
 

@@ -37,6 +37,12 @@ typedef struct Calibration {
 
 // ---- From record files
 
+static bool read_file(const char *path, Calibration *at, RecordFile *file, Observation **out,
+                      uint32_t *count, Err *err) {
+    return record_read(path, file, err) && observe_records(file, &at->arena, out, count, err) &&
+           observe_check(file, *out, *count, &at->observed.predictor, &at->inputs.catalogue, err);
+}
+
 // The cases of the second file follow those of the first.
 static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
     const char *other = cli_text(args, "held-out");
@@ -44,11 +50,8 @@ static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
     uint32_t count = 0;
     if (args->operand_count > 1)
         return err_set(err, "%s: expected one record file, or timelines with --plan", at->path);
-    if (!record_read(at->path, &at->fitted, err) ||
-        !observe_records(&at->fitted, &at->arena, &first, &at->input.fitted, err))
-        return false;
-    if (other != NULL && (!record_read(other, &at->held_out, err) ||
-                          !observe_records(&at->held_out, &at->arena, &second, &count, err)))
+    if (!read_file(at->path, at, &at->fitted, &first, &at->input.fitted, err) ||
+        (other != NULL && !read_file(other, at, &at->held_out, &second, &count, err)))
         return false;
     at->input.count = at->input.fitted + count;
     Observation *all = arena_alloc(&at->arena, at->input.count, sizeof *all);
@@ -61,14 +64,15 @@ static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
 static bool use_records(const CliArgs *args, Calibration *at, Err *err) {
     if (cli_text(args, "topo") == NULL)
         return err_set(err, "--topo: expected the machine that was measured");
-    if (!inputs_load_machine(args, &at->inputs, err) || !read_records(args, at, err)) return false;
-    CalibrateItem *items = arena_alloc(&at->arena, at->input.count, sizeof *items);
+    if (!inputs_load_machine(args, &at->inputs, err)) return false;
     at->observed.predictor =
         (Predictor){&at->inputs.fabric, {at->inputs.device, &at->inputs.calib}};
+    if (!read_records(args, at, err)) return false;
+    CalibrateItem *items = arena_alloc(&at->arena, at->input.count, sizeof *items);
     at->input.items = items;
     at->input.predict = observe_predict;
     at->input.context = &at->observed;
-    return observe_items(&at->observed, at->input.count, at->statistic, items, err);
+    return observe_items(&at->observed, at->input.count, at->statistic, &at->arena, items, err);
 }
 
 // ---- From timelines of a plan

@@ -2,6 +2,7 @@
 #include "sim/commands/calibrate_show.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "model/base/jsonw.h"
 #include "model/base/num.h"
@@ -106,7 +107,7 @@ static void add_case(Table *table, const CalibrateInput *input, const CalibrateR
     const CalibrateCase *one = &result->cases[i];
     const CalibrateItem *item = &input->items[i];
     table_cell(table, item->name);
-    table_cell(table, one->is_small ? "small" : one->is_fitted ? "fitted" : "held out");
+    table_cell(table, calibrate_part_names[one->part]);
     table_cellf(table, "%u", item->samples);
     table_cellf(table, "%.2f %%", item->noise * 100);
     add_seconds(table, one->bound_s);
@@ -128,9 +129,26 @@ static void show_cases(const CalibrateInput *input, const CalibrateResult *resul
     table_free(&table);
 }
 
+// How many cases are left out, by the reason.
+static void show_left_out(const CalibrateInput *input, Text *out) {
+    for (uint32_t i = 0; i < input->count; i++) {
+        const char *why = input->items[i].unknown;
+        uint32_t first = 0, count = 0;
+        if (why == NULL) continue;
+        while (input->items[first].unknown == NULL || strcmp(input->items[first].unknown, why) != 0)
+            first++;
+        if (first < i) continue;
+        for (uint32_t k = i; k < input->count; k++)
+            if (input->items[k].unknown != NULL && strcmp(input->items[k].unknown, why) == 0)
+                count++;
+        text_addf(out, "left out, %u case%s: %s\n", count, count == 1 ? "" : "s", why);
+    }
+}
+
 void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *result,
                          const char *statistic, Text *out) {
     show_cases(input, result, out);
+    show_left_out(input, out);
     text_add_char(out, '\n');
     show_params(result, out);
     show_correlation(result, out);
@@ -197,6 +215,13 @@ static void write_correlation(JsonWriter *writer, const CalibrateResult *result)
     jsonw_close_array(writer);
 }
 
+static void write_unknown(JsonWriter *writer, const char *why) {
+    if (why != NULL)
+        jsonw_string(writer, "left_out", why);
+    else
+        jsonw_null(writer, "left_out");
+}
+
 static void write_cases(JsonWriter *writer, const CalibrateInput *input,
                         const CalibrateResult *result) {
     jsonw_open_array(writer, "cases");
@@ -205,8 +230,9 @@ static void write_cases(JsonWriter *writer, const CalibrateInput *input,
         jsonw_inline_next(writer);
         jsonw_open_object(writer, NULL);
         jsonw_string(writer, "case", input->items[i].name);
-        jsonw_bool(writer, "fitted", one->is_fitted);
-        jsonw_bool(writer, "small", one->is_small);
+        jsonw_bool(writer, "fitted", i < input->fitted);
+        jsonw_bool(writer, "small", one->part == CALIBRATE_SMALL);
+        write_unknown(writer, input->items[i].unknown);
         jsonw_u64(writer, "samples", input->items[i].samples);
         jsonw_double(writer, "noise", input->items[i].noise);
         write_time(writer, "bound_s", one->bound_s);

@@ -133,6 +133,24 @@ static bool read_machine(CheckInputs *in, const CliArgs *args, const char *name,
     return true;
 }
 
+// What no rule of an engine asks, which sees one pool: an instance of one kind starts, but several
+// must serve together, each on GPUs that are there.
+static bool check_together(const CheckInputs *in, const char *path, Err *err) {
+    const Plan *plan = &in->file.plan;
+    uint32_t gpus = in->machine.machine_gpus;
+    if (plan->pool_count > 1 && !plan_check_kinds(plan, err)) return err_prefix(err, "%s", path);
+    for (uint32_t i = 0; gpus > 0 && i < plan->pool_count; i++) {
+        const Pool *pool = &plan->pools[i];
+        uint32_t ranks = pool_ranks(pool);
+        if (ranks <= gpus && pool->first_gpu > gpus - ranks)
+            return err_set(err,
+                           "%s: pools[%" PRIu32 "]: GPUs %" PRIu32 "-%" PRIu64
+                           " of a machine that has %" PRIu32,
+                           path, i, pool->first_gpu, (uint64_t)pool->first_gpu + ranks - 1, gpus);
+    }
+    return true;
+}
+
 static bool read_inputs(CheckInputs *in, const CliArgs *args, Err *err) {
     const char *path, *topology = cli_text(args, "topo"), *set = cli_text(args, "set");
     if (!engine_load(cli_text(args, "engine"), cli_text(args, "engine-version"), &in->engine, err))
@@ -145,7 +163,7 @@ static bool read_inputs(CheckInputs *in, const CliArgs *args, Err *err) {
                       : !arch_load_assuming(path, cli_text(args, "assume"), &in->arch, err) ||
                             !make_plan(in, args, err))
         return false;
-    return read_machine(in, args, topology, err);
+    return read_machine(in, args, topology, err) && check_together(in, args->operands[0], err);
 }
 
 // ---- The answer

@@ -185,7 +185,7 @@ static void show_links(const ExplainStep *step, Text *out) {
         table_cell(&table, units_format_bytes(link->bytes / timeline->round_count, text));
         table_cell(&table, link->busiest_name);
         table_cell(&table, units_format_rate((uint64_t)num_round(Bps), text));
-        table_cellf(&table, "%.1f %%", explain_plan_percent(Bps, (double)link->busiest_Bps));
+        table_cellf(&table, "%.1f %%", 100 * timeline_link_share(link, timeline->end_ps));
     }
     if (table.cell_count > 0) {
         text_add_char(out, '\n');

@@ -209,17 +209,11 @@ static bool load_named_arch(Inputs *in, Err *err) {
     return file_find(in->scenario.model, &in->arena, &path, err) && load_arch(in, path, err);
 }
 
-// A calibration is found like any file, or by its name among the shipped ones.
 static bool load_named_calib(Inputs *in, const char *name, Err *err) {
     const char *path;
     if (name == NULL)
         return file_data(DEFAULT_CALIB, &in->arena, &path, err) && load_calib(in, path, err);
-    Err ignored = {0};
-    const char *shipped = arena_printf(&in->arena, "topologies/calibrations/%s.json", name);
-    if (!file_find(name, &in->arena, &path, err) &&
-        !file_data(shipped, &in->arena, &path, &ignored))
-        return false;
-    return load_calib(in, path, err);
+    return file_find(name, &in->arena, &path, err) && load_calib(in, path, err);
 }
 
 bool inputs_load_on(const CliArgs *args, const char *machine, Inputs *out, Err *err) {
@@ -344,6 +338,10 @@ bool inputs_load_beside(const char *plan_path, const PlanFile *plan, Inputs *out
                        "%s: expected one pool, found %u; what separate pools do is said by "
                        "\"moesim simulate\"",
                        plan_path, pools);
+    PoolKind kind = plan->plan.pools[0].kind;
+    if (kind != POOL_UNIFIED)
+        return err_set(err, "%s: expected a unified pool, found one for %s alone", plan_path,
+                       plan_pool_names[kind]);
     return inputs_load_pools(plan_path, plan, out, err);
 }
 

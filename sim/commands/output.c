@@ -59,13 +59,11 @@ void output_links(const Timeline *timeline, Text *out) {
     for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
         const LinkTotal *link = &timeline->links[i];
         if (link->bytes == 0) continue;
-        double seconds = units_seconds(timeline->end_ps);
         table_cell(&table, topology_class_names[i]);
         table_cell(&table, units_format_bytes(link->bytes, text));
         table_cell(&table, link->busiest_name);
         table_cell(&table, units_format_bytes(link->busiest_B, text));
-        table_cellf(&table, "%.1f %%",
-                    100 * (double)link->busiest_B / (seconds * (double)link->busiest_Bps));
+        table_cellf(&table, "%.1f %%", 100 * timeline_link_share(link, timeline->end_ps));
     }
     if (table.cell_count > 0) table_print(&table, out);
     table_free(&table);
@@ -81,6 +79,8 @@ void output_write_links(const LinkTotal links[LINK_CLASS_COUNT], JsonWriter *wri
         jsonw_string(writer, "busiest", links[i].busiest_name);
         jsonw_u64(writer, "busiest_B", links[i].busiest_B);
         jsonw_u64(writer, "busiest_B_per_s", links[i].busiest_Bps);
+        if (links[i].busiest_burst_B > 0)
+            jsonw_u64(writer, "busiest_burst_B", links[i].busiest_burst_B);
         jsonw_close_object(writer);
     }
     jsonw_close_array(writer);

@@ -127,8 +127,8 @@ static int run(const CliArgs *args, const Inputs *inputs, const RankOption *opti
         if (cli_is_given(args, "pareto")) report_show_front(&ranking, &out);
     }
     int status = output_text(&out, ranking.row_count > 0 ? OUTPUT_OK : OUTPUT_NO);
-    if (status == OUTPUT_NO) tell_infeasible(&ranking.space);
     if (status != OUTPUT_BAD) status = save(args, inputs, &ranking, plans, &json, status);
+    if (status == OUTPUT_NO) tell_infeasible(&ranking.space);
     text_free(&json);
     rank_tails_free(&tails);
     rank_free(&ranking);

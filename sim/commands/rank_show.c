@@ -182,6 +182,17 @@ static void show_unpriced(const Space *space, Text *out) {
     if (count > 0) text_addf(out, " (%u plan%s could not be priced)", count, count == 1 ? "" : "s");
 }
 
+// Most plans may make nothing, as when none of their requests fits.
+static void show_median(const Ranking *ranking, Text *out) {
+    double median = ranking->median_tok_s_per_gpu;
+    uint32_t plans = ranking->space.candidate_count;
+    if (median > 0)
+        text_addf(out, ", %s%.2fx the median of %u plans", ranking->pruned > 0 ? "at least " : "",
+                  ranking->rows[0].evaluation.tok_s_per_gpu / median, plans);
+    else
+        text_addf(out, "; the median of %u plans makes nothing", plans);
+}
+
 void rank_show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
     if (ranking->row_count == 0) {
         text_addf(out, "no plan is feasible: %u considered, %u simulated",
@@ -197,9 +208,7 @@ void rank_show_headline(const Inputs *in, const Ranking *ranking, Text *out) {
               output_number(best->evaluation.tok_s_per_gpu, rate));
     if (ranking->objective != OBJECTIVE_THROUGHPUT)
         text_addf(out, ", first by %s", objective_names[ranking->objective]);
-    text_addf(out, ", %s%.2fx the median of %u plans", ranking->pruned > 0 ? "at least " : "",
-              best->evaluation.tok_s_per_gpu / ranking->median_tok_s_per_gpu,
-              ranking->space.candidate_count);
+    show_median(ranking, out);
     show_unpriced(&ranking->space, out);
     if (ranking->ties > 0)
         show_ties(ranking, out);

@@ -24,7 +24,7 @@
 // What is compared, of the plan as it was and of the smaller one.
 typedef struct Side {
     Plan plan;
-    uint32_t layers, hidden, experts, groups;
+    uint32_t layers, hidden, experts;
     uint64_t parameters, concurrency;
 } Side;
 
@@ -53,7 +53,6 @@ static Side side_of(const Inputs *inputs, const Plan *plan) {
                   .layers = arch->layers,
                   .hidden = arch->hidden,
                   .experts = mlp == NULL ? 0 : mlp->experts,
-                  .groups = mlp == NULL ? 0 : mlp->groups,
                   .parameters = arch->totals.parameters,
                   .concurrency = inputs->scenario.concurrency};
 }
@@ -159,8 +158,7 @@ static bool scale_all(Scaling *scaling, Err *err) {
         !read_count(args, "layers", scaling->before.layers, &scaling->scale.layers, err) ||
         !read_count(args, "ranks", ranks, &ranks, err) || !scale_pool(pool, ranks, small, err))
         return false;
-    scaling->scale.experts =
-        scale_experts(pool, scaling->before.experts, scaling->before.groups, small);
+    scaling->scale.experts = scale_experts(pool, routed(&scaling->inputs.arch), small);
     if (!read_count(args, "experts", scaling->before.experts, &scaling->scale.experts, err) ||
         !scale_model(scaling, err) || !scale_machine(scaling, err) || !scale_scenario(scaling, err))
         return false;
@@ -191,6 +189,27 @@ static bool evaluate(Scaling *scaling, Err *err) {
 
 // ---- What is said of it
 
+// What the smaller pool has too few ranks for.
+static const char *dropped(const Pool *before, const Pool *after, Arena *arena) {
+    const struct {
+        const char *name;
+        uint32_t was, is;
+    } fields[] = {
+        {"prefill_overlap", before->prefill_overlap, after->prefill_overlap},
+        {"decode_overlap", before->decode_overlap, after->decode_overlap},
+        {"moe_chunks", before->moe_chunks, after->moe_chunks},
+        {"prefill_sms", before->prefill_sms, after->prefill_sms},
+        {"decode_sms", before->decode_sms, after->decode_sms},
+        {"expert_placement", before->expert_placement, after->expert_placement},
+    };
+    const char *text = "";
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].was != fields[i].is)
+            text = arena_printf(arena, "%s%s%s", text, *text == '\0' ? "; dropped: " : ", ",
+                                fields[i].name);
+    return text;
+}
+
 static const char *origin_of(Scaling *scaling) {
     char digest[17];
     const char *path = scaling->args->operands[0], *slash = strrchr(path, '/');
@@ -198,10 +217,11 @@ static const char *origin_of(Scaling *scaling) {
     return arena_printf(
         &scaling->inputs.arena,
         "scaled from %s (plan digest %s): %" PRIu32 " of %" PRIu32 " ranks, hidden %" PRIu32
-        " of %" PRIu32 ", %" PRIu32 " of %" PRIu32 " layers, %" PRIu32 " of %" PRIu32 " experts",
+        " of %" PRIu32 ", %" PRIu32 " of %" PRIu32 " layers, %" PRIu32 " of %" PRIu32 " experts%s",
         slash == NULL ? path : slash + 1, hash_format(plan_digest(&before->plan), digest),
         pool_ranks(&after->plan.pools[0]), pool_ranks(&before->plan.pools[0]), after->hidden,
-        before->hidden, after->layers, before->layers, after->experts, before->experts);
+        before->hidden, after->layers, before->layers, after->experts, before->experts,
+        dropped(&before->plan.pools[0], &after->plan.pools[0], &scaling->inputs.arena));
 }
 
 static void add_row(Table *table, const char *name, uint64_t before, uint64_t after) {

@@ -462,7 +462,6 @@ static void write_choice(const Test *test, JsonWriter *w) {
 }
 
 static void write_busiest(const Test *test, JsonWriter *w) {
-    double seconds = units_seconds(test->result.time_ps);
     jsonw_open_array(w, "busiest_links");
     for (uint32_t i = 0; i < LINK_CLASS_COUNT; i++) {
         const LinkTotal *link = &test->result.links[i];
@@ -472,8 +471,7 @@ static void write_busiest(const Test *test, JsonWriter *w) {
         jsonw_string(w, "class", topology_class_names[i]);
         jsonw_string(w, "name", link->busiest_name);
         jsonw_u64(w, "bytes", link->busiest_B);
-        jsonw_double(w, "of_capacity",
-                     (double)link->busiest_B / (seconds * (double)link->busiest_Bps));
+        jsonw_double(w, "of_capacity", timeline_link_share(link, test->result.time_ps));
         jsonw_close_object(w);
     }
     jsonw_close_array(w);

@@ -220,7 +220,8 @@ static bool predict_full_layers(Case *at, Err *reason) {
     if (!read_tokens(at, &tokens, reason)) return false;
     for (uint32_t k = 0; k < arch->kind_count; k++) {
         MemoryLayer layer;
-        memory_cache_layer(&at->plan.pools[0], &arch->attentions[arch->kinds[k].attention], &layer);
+        memory_cache_layer(&at->plan.pools[0], arch->dtype,
+                           &arch->attentions[arch->kinds[k].attention], &layer);
         if (layer.window == 0) sum += (double)layer.token_B * arch->kinds[k].count;
     }
     at->out->predicted = sum * tokens / MIB;

@@ -22,6 +22,7 @@
 #include "sim/keymap.h"
 #include "sim/net.h"
 #include "sim/search/choose_cut.h"
+#include "sim/search/choose_load.h"
 
 #define IMPOSSIBLE (-1)
 #define PAIRS_MAX  24576 // of ranks that exchange something, of a collective that is not folded
@@ -35,8 +36,9 @@ struct Chooser {
     Choice *choices;
     uint32_t count, capacity;
     KeyMap by_case;
-    ChooseExit exit; // of the machine
-    Pool placed;     // whose ranks are at `places`
+    ChooseExit exit;    // of the machine
+    ChooseLoads *loads; // NULL: it is uniform
+    Pool placed;        // whose ranks are at `places`
     uint32_t *places;
 };
 
@@ -47,11 +49,13 @@ Chooser *choose_open(const Fabric *fabric, const PriceModel *model, ChooseEffort
                          .effort = effort};
     chooser->routes = fold_memory_open(&chooser->fabric);
     choose_cut_exit(&chooser->fabric, model->calib, &chooser->exit);
+    chooser->loads = choose_load_open(&chooser->fabric, model->calib);
     return chooser;
 }
 
 void choose_close(Chooser *chooser) {
     if (chooser == NULL) return;
+    choose_load_close(chooser->loads);
     fold_memory_close(chooser->routes);
     arena_free(&chooser->arena);
     mem_free(chooser->choices);
@@ -395,14 +399,28 @@ const ChooseTime *choose_time_of(Chooser *chooser, const Arch *arch, const Pool 
     return NULL;
 }
 
+// Whether groups that cannot be folded take no other algorithm than DIRECT, or one that has the
+// same pairs, when the plan is simulated.
+static bool is_direct(const Chooser *chooser, const ChooseCase *given, Algorithm algorithm) {
+    uint64_t ranks = wide_mul_saturate(given->family.size, given->family.count);
+    uint32_t inner = choose_inner_of(&chooser->fabric, given);
+    return (algorithm == ALGORITHM_DIRECT || algorithm == ALGORITHM_PAIRWISE) &&
+           (inner <= 1 || inner == given->family.size ||
+            wide_mul_saturate(ranks, given->family.size) > PAIRS_MAX);
+}
+
 bool choose_bound_of(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,
                      const Schedule *schedule, OpId op, ChooseTime *out) {
     const ChooseTime *known = choose_time_of(chooser, arch, pool, shape, schedule, op);
     ChooseCase given = case_of(chooser, arch, pool, shape, schedule, &schedule->ops[op]);
+    ChooseGroups which = pool->pp == 1 ? CHOOSE_WORST_GROUP : CHOOSE_BEST_GROUP;
     if (known != NULL) *out = *known;
     return known != NULL ||
-           choose_cut_least(&chooser->exit, &chooser->fabric, &given,
-                            pool->pp == 1 ? CHOOSE_WORST_GROUP : CHOOSE_BEST_GROUP, out);
+           choose_cut_least(&chooser->exit, &chooser->fabric, &given, which, out) ||
+           (is_direct(chooser, &given, schedule->ops[op].comm.algorithm) &&
+            choose_load_least(chooser->loads, fold_memory_refine(chooser->routes), &given, which,
+                              out)) ||
+           choose_load_ends(chooser->loads, &given, out);
 }
 
 // What a look does not simulate.

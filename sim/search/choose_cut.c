@@ -92,7 +92,8 @@ static uint32_t fewest_of_group(const ChooseCase *given, uint32_t group, uint32_
 }
 
 // Of an expert load that comes out even, or of the ranks that get the least.
-static double chunk_of(const ChooseCase *given, uint32_t experts) {
+double choose_cut_chunk(const ChooseCase *given) {
+    uint32_t experts = given->spread.experts;
     double bytes = (double)given->bytes;
     if (given->split == SPLIT_EVEN || experts == 0) return bytes / given->family.size;
     return bytes * (experts / given->family.size) / experts;
@@ -123,8 +124,8 @@ bool choose_cut_least(const ChooseExit *exit, const Fabric *fabric, const Choose
     mem_free(scratch);
     uint32_t inside = which == CHOOSE_WORST_GROUP ? fewest : most;
     if (inside >= given->family.size) return false;
-    double bytes = chunk_of(given, given->spread.experts) * (given->family.size - inside) *
-                   crossing_part(fabric, given);
+    double bytes =
+        choose_cut_chunk(given) * (given->family.size - inside) * crossing_part(fabric, given);
     double seconds = bytes / ((double)exit->capacity_Bps * exit->efficiency);
     Time moving_ps = num_round(seconds * (double)PS_PER_SECOND);
     *out = (ChooseTime){.algorithm = ALGORITHM_DIRECT};

@@ -24,4 +24,7 @@ typedef enum ChooseGroups { CHOOSE_WORST_GROUP, CHOOSE_BEST_GROUP } ChooseGroups
 bool choose_cut_least(const ChooseExit *exit, const Fabric *fabric, const ChooseCase *given,
                       ChooseGroups which, ChooseTime *out);
 
+// What one rank sends to another one of an all-to-all, at least.
+double choose_cut_chunk(const ChooseCase *given);
+
 #endif

@@ -186,7 +186,8 @@ static bool simulate_step(Run *run, const StepShape *shape, EvaluatePhase *keep,
                           .first_gpu = run->pool->first_gpu,
                           .places = run->places,
                           .keep_spans = keep != NULL && input->keep_spans,
-                          .flow_eps_ppb = input->flow_eps_ppb};
+                          .flow_eps_ppb = input->flow_eps_ppb,
+                          .most_classes = input->most_classes};
     Timeline timeline = {0};
     choose_algorithms(run, shape);
     if (run->bounds_only) {

@@ -82,6 +82,7 @@ typedef struct EvaluateInput {
     struct EvaluateMemory *memory; // what plans of this input share; NULL: each plan is on its own
     bool keep_phases, keep_spans;
     uint32_t flow_eps_ppb; // of SimOptions; algorithms are chosen by exact times
+    uint32_t most_classes; // of SimOptions
     EvaluatePaid paid;
 } EvaluateInput;
 

@@ -60,7 +60,7 @@ static uint64_t layer_B(const Mover *mover, const AttentionSpec *spec) {
     MemoryLayer layer;
     whole.tp = 1;
     whole.dcp = 0;
-    memory_cache_layer(&whole, spec, &layer);
+    memory_cache_layer(&whole, mover->input->arch->dtype, spec, &layer);
     return wide_add_saturate(memory_cache_layer_B(&layer, mover->input->scenario->isl, 1),
                              layer.state_B);
 }

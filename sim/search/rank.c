@@ -22,6 +22,10 @@
 #define NEVER_BEATEN 1e300 // a score
 #define MISSES_MAX   16    // plans that bounds put over a limit, simulated for the nearest
 
+// Transfers of a plan on an irregular machine of which no two are alike: about a second of
+// simulation. Plans that lie evenly on a machine of 512 GPUs have a few thousand.
+#define CLASSES_MAX 8192
+
 static int compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
 }
@@ -500,6 +504,7 @@ bool rank_search(const EvaluateInput *input, const SpaceExperts *experts,
     Ranking ranking = {.objective = options->objective, .paid = input->paid};
     EvaluateInput remembering = *input;
     if (input->memory == NULL) remembering.memory = evaluate_memory_open(input);
+    if (!input->fabric->shape.uniform) remembering.most_classes = CLASSES_MAX;
     Search search = {.input = &remembering, .options = options, .ranking = &ranking};
     SpaceOptions space = {
         .experts = *experts, .width = options->width, .visitor = {bound_candidate, &search}};

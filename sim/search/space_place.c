@@ -13,6 +13,7 @@
 
 #include "model/base/mem.h"
 #include "model/plan/pool_place.h"
+#include "sim/layout.h"
 
 #define IDLE_PART 4     // a plan that leaves more than 1 in 4 GPUs idle is not searched
 #define PAIRS_MAX 24576 // of ranks of an uneven plan: about a tenth of a second to simulate
@@ -20,6 +21,9 @@
 // Pairs of ranks of a plan on a machine where the route of each is searched by itself: ranking on a
 // fabric of 968 GPUs takes about 20 s and 150 MB with this limit.
 #define SEARCHED_MAX 65536
+
+// The same where each pair has a link of its own: a second to simulate.
+#define JOINED_MAX 400000
 
 static const PlaceFault placed = {.reason = NULL};
 
@@ -154,7 +158,7 @@ static Straddle find_straddle(const Fabric *fabric, uint32_t tp, uint32_t stage,
     const uint32_t ranks[] = {tp, stage, replica};
     static const char *const names[] = {"tp groups", "stages", "replicas"};
     uint32_t block = 1;
-    for (uint32_t digit = shape->digit_count; shape->uniform && digit > 1; digit--) {
+    for (uint32_t digit = shape->digit_count; digit > 1; digit--) {
         block *= shape->size[digit - 1];
         for (uint32_t i = 0; i < 3; i++)
             if (ranks[i] % block != 0 && block % ranks[i] != 0)
@@ -178,12 +182,14 @@ static uint32_t even_stage(const Fabric *fabric, const Arch *arch, uint32_t gpus
     return 0;
 }
 
+// On an irregular machine blocks are those of its templates, and only what is large is left out.
 static PlaceFault check_blocks(const Fabric *fabric, const Arch *arch, uint32_t gpus,
                                const Pool *pool, Err *text) {
+    if (!fabric->shape.uniform && pairs_of(pool) <= PAIRS_MAX) return placed;
     Straddle found =
         find_straddle(fabric, pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool));
     if (found.groups == NULL) return placed;
-    uint32_t even = even_stage(fabric, arch, gpus, pool);
+    uint32_t even = fabric->shape.uniform ? even_stage(fabric, arch, gpus, pool) : 0;
     if (even > 0) {
         err_set(text,
                 "%s of %" PRIu32 " ranks straddle blocks of %" PRIu32
@@ -214,12 +220,20 @@ static uint32_t mixed_block(const Fabric *fabric, uint32_t stage_ranks, uint32_t
     return 0;
 }
 
+// Whether the fuller ranks of a stage of GPUs that are joined directly fill neither whole TP groups
+// nor lie in one: then they cannot be folded (layout.h), and each pair has a link to be looked at.
+static bool cuts_joined(const Fabric *fabric, const Pool *pool, uint32_t fuller) {
+    return layout_is_joined(fabric) && fuller > pool->tp && fuller % pool->tp != 0 &&
+           pairs_of(pool) > JOINED_MAX;
+}
+
 static PlaceFault check_remainder(const Fabric *fabric, const Arch *arch, const Pool *pool,
                                   Err *text) {
     uint32_t ranks = pool_stage_ranks(pool);
     for (uint32_t i = 0; pairs_of(pool) > PAIRS_MAX && i < arch->mlp_count; i++) {
         uint32_t experts = arch->mlps[i].experts, fuller = experts % pool->ep * pool->moe_tp;
         uint32_t block = is_inside(fabric, ranks) ? 0 : mixed_block(fabric, ranks, fuller);
+        if (cuts_joined(fabric, pool, fuller)) block = pool->tp;
         if (block == 0) continue;
         err_set(text,
                 "%" PRIu32 " of %" PRIu32 " ranks hold one of %" PRIu32

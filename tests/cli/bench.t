@@ -16,9 +16,9 @@ $ moesim-run bench --cases ./some.cases --backend net --hosts 127.0.0.1:2,127.0.
 > 3 cases on 4 ranks of the net back end: 2 hosts x 2 ranks, tcp and shared memory, one clock; seed 1, 3 warm-ups
 > send_recv 0 to 3, 4 ranks on 2 nodes, 4096 B 6
 $ moesim-run bench --cases copy --samples 6 -o k.csv | sed -n '1p;/noise/s/[0-9.]* %/X %/gp'; sed -n 2p k.csv | cut -d, -f 8-9,26-27
-> 5 cases on one core; seed 1, 3 warm-ups
+> 7 cases on one core; seed 1, 3 warm-ups
 > noise: X % of the processors' time stolen, X % taken by others
-> stream_copy,f32,bytes=16384,latency
+> stream_copy,f32,bytes=1024,latency
 
 # --- what detect finds is a machine; each sample is a record that a fit reads
 $ moesim-run detect -o here.json; moesim topo here.json | grep -c '^gpus'
@@ -26,6 +26,9 @@ $ moesim-run detect -o here.json; moesim topo here.json | grep -c '^gpus'
 $ moesim calibrate c.csv --topo mesh:4,10GB/s --device "CPU core" --min-bound 1h
 ! moesim: all 3 cases have a bound below 3.6e+06 ms: none is left to fit
 ? 2
+
+$ moesim calibrate k.csv --topo here.json --device "CPU core" --min-bound 1h 2>&1 | grep -o 'none is left to fit'
+> none is left to fit
 
 # --- refusals
 $ moesim-run bench --cases lots

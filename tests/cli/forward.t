@@ -22,11 +22,15 @@ $ moesim-run run s.json --tokens 4 --sequences 4 --kv-tokens 80 --qk-pairs 80 --
 >   "tokens": [
 >     [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 
-# --- the same bytes by processes
-$ moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --format json | tail -n +5 >host; moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --backend net --format json | tail -n +5 | cmp - host
-$ moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json --backend net --logits n.csv >/dev/null
-! moesim-run: --logits: the ranks computed in other processes, expected --backend host
-? 2
+# --- the same bytes by processes: buffers, logits, where the tokens went, and near ties
+$ run() { moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model --model tiny_moe.json --plan plan.json "$@"; }; run --format json --logits host.csv --write-load host-load.json | tail -n +5 >host; run --backend net --format json --logits net.csv --write-load net-load.json | tail -n +5 | cmp - host && cmp host.csv net.csv && cmp host-load.json net-load.json; run | tail -n 1 >ties; run --backend net | tail -n 1 | cmp - ties
+
+# --- 17 texts and one sequence of padding on each of 3 ranks, in two rounds; then 2 texts, so that two ranks have padding alone
+$ for n in 17 2; do s=$(((n + 3) / 4)); moesim-run run s.json --tokens $s --sequences $s --kv-tokens $((20 * s)) --qk-pairs $((20 * s)) --compute model --model tiny_moe.json --plan plan.json --texts $n --backend net --logits l.csv --write-load l.json >/dev/null; tail -n +2 l.csv | wc -l; moesim load l.json | head -n 1 | sed 's/digest [0-9a-f]*/digest D/'; done
+> 34
+> load     free run of moesim-run (digest D)
+> 4
+> load     free run of moesim-run (digest D)
 
 # --- refusals
 $ moesim-run run s.json --compute model
@@ -38,6 +42,12 @@ $ moesim-run run s.json --compute model --model tiny_moe.json
 $ moesim-run run s.json --compute model --model tiny_moe.json --plan saved/plan-001.json
 ! moesim-run: saved/plan-001.json: the schedule is not one of this plan and model
 ? 2
-$ moesim-run run s.json --tokens 3 --sequences 2 --kv-tokens 40 --compute model --model tiny_moe.json --plan plan.json
-! moesim-run: expected equal sequences: 3 new tokens and 40 cached ones (new ones included) of 2 sequences
+$ moesim-run run s.json --tokens 2 --sequences 3 --kv-tokens 40 --compute model --model tiny_moe.json --plan plan.json
+! moesim-run: s.json: role "stage 0", block "head", operation "sample": slice 1: bytes 0 to 12 lie outside buffer "token_ids" of 8 bytes
+? 2
+$ moesim-run run s.json --tokens 2 --sequences 2 --kv-tokens 40 --compute model --model tiny_moe.json --plan plan.json --texts 9
+! moesim-run: s.json: 9 texts, all ranks together have 8 sequences
+? 2
+$ moesim-run run s.json --texts 9
+! moesim-run: --texts: expected --compute model with it
 ? 2

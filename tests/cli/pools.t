@@ -182,3 +182,15 @@ $ ! command -v xmllint >/dev/null || xmllint --noout pools/report.html; grep -c 
 > <h2>pictures
 > <h2>other ratios of the first pools, by arithmetic
 > <h2>instances and pools that are not in the table
+
+# --- what no engine's rule sees: pools of one kind, pools beyond the machine, an instance of one kind alone
+$ sed 's/"kind": "prefill"/"kind": "decode"/' pools/plan-001.json >pools/edited.json; moesim check pools/edited.json
+! moesim: pools/edited.json: 0 unified, 0 prefill and 2 decode pools, expected unified ones alone, or prefill and decode
+? 2
+$ moesim check pools/plan-001.json --topo hgx-h100
+! moesim: pools/plan-001.json: pools[1]: GPUs 8-15 of a machine that has 8
+? 2
+$ echo 'vllm serve m -tp 2' | moesim import-plan - --model olmoe-1b-7b | sed 's/"kind": "unified"/"kind": "decode"/' >alone.json; moesim simulate alone.json; moesim explain alone.json
+! moesim: alone.json: expected a unified pool, found one for decode alone
+! moesim: alone.json: expected a unified pool, found one for decode alone
+? 2

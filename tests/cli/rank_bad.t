@@ -233,3 +233,22 @@ $ moesim rank --topo switch:65536,450GB/s
 $ printf 'SwitchName=a Nodes=n[1-400]\nSwitchName=b Nodes=m[1-200]\nSwitchName=top Switches=a,b\n' >topology.conf; moesim rank --topo topology.conf
 ! moesim: 4800 GPUs of an irregular machine, where each pair has a route of its own: plans are searched on at most 4096, choose fewer with --gpus
 ? 2
+
+# --- one line, though no plan is feasible either
+$ moesim rank --topo hgx-h100 --model deepseek-v3 --pareto --svg /nonexistent/x.svg >/dev/null
+! moesim: /nonexistent/x.svg: cannot be written: no such file or folder
+? 2
+
+# --- names that are near a known one
+$ moesim rank --topo hgx-h101:4 --model deepseek-v3
+! moesim: hgx-h101:4: no such file here or in the shipped data, and no machine, did you mean "hgx-h100:4"?
+? 2
+$ moesim rank --topo nvl72 --model deepseek-v3 --calibration defalt
+! moesim: defalt: no such file here or in the shipped data, did you mean "default"?
+? 2
+$ moesim rank --topo nvl72 --model deepseek-v3 --device H101
+! moesim: --device: unknown device "H101", did you mean "H100 SXM"?
+? 2
+$ moesim model mixtral-8x7b --assume model_type=mixtrel
+! moesim: --assume model_type="mixtrel": no such family, did you mean "mixtral"?
+? 2

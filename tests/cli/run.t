@@ -85,7 +85,11 @@ $ moesim-run help run
 > all copies, sends, receives and collectives on them, and prints a digest of each
 > buffer and the bytes moved. Each stream of each rank is a thread. Operations
 > that compute are skipped and listed, or stood in by a sleep as long as a
-> timeline predicts; both are marked in the timeline that is written.
+> timeline predicts; both are marked in the timeline that is written. On several
+> hosts (--backend net --hosts 10.0.0.1:2,10.0.0.2:2) either an agent starts the
+> program there, with the same files at the same paths (--agent ssh), or people do
+> (--by-hand 7000, within ten time-outs): the first host is then this one, and for
+> each other one the line to type there is printed.
 >
 > options:
 >       --tokens N                new tokens of one attention-DP rank (default 1)
@@ -99,6 +103,7 @@ $ moesim-run help run
 >       --plan FILE               model: the plan that the schedule is of
 >       --assume FIELD=VALUE,...  model: take these values for fields of its config
 >       --routing free|forced     model: experts are chosen by the router, or so that each gets what the load gives it (default free)
+>       --texts N                 model: texts over all ranks; what ranks have beyond is padding, in neither logits nor load (0: no padding) (default 0)
 >       --logits FILE             model: write the logits behind every pass, as CSV
 >       --write-load FILE         model: write which experts the tokens went to, for "moesim simulate --load"
 >       --timeline FILE           write the time of every operation on every rank, for "moesim compare"
@@ -108,7 +113,9 @@ $ moesim-run help run
 >       --hosts LIST              net: NAME:RANKS of each host, by commas; all ranks on this host without it
 >       --interface NAME          net: the network interface of every host; without it, names of hosts are addresses
 >       --agent COMMAND           net: starts a program on a host, given its name and the program's words, as ssh does
+>       --by-hand PORT            net: hosts other than the first are started by people, told here what to type there
 >       --join                    net: what an agent is given, to be one host of a run
+>       --join-at WHERE           net: what people type, to be one host of a run
 >       --seed N                  of the bytes that fill every buffer before the run (default 1)
 >   -f, --format table|json       how to print the result (default table)
 

@@ -66,3 +66,10 @@ $ moesim scale large/plan-001.json --ranks 8 --topo switch:4,25MB/s; moesim scal
 ! moesim: nothing.json: no such file or folder
 ! moesim: --device: expected --topo with it
 ? 2
+
+# --- one rank has no all-to-all and nothing beside it, which the plan says; groups keep as many experts as the router chooses
+$ moesim scale large/plan-001.json --ranks 1 --hidden 1/8 --layers 4 --save one | grep -E '^(plan|experts)'; grep -o 'experts; dropped.*' one/plan-001.json; moesim simulate one/plan-001.json | tail -n 1
+> plan           TP1 PP1 DP72 EP72 x1 tbo-prefill  TP1 PP1 DP1 EP1 x1
+> experts                                     256                  16
+> experts; dropped: prefill_overlap, prefill_sms",
+> reproduced: yes

@@ -126,7 +126,7 @@ $ moesim topo ring:4,450GB/s --format json
 >   "name": "ring:4,450GB/s",
 >   "source": "",
 >   "digest": "9b0128ddd3c4bc00",
->   "devices_digest": "a926833a0be27861",
+>   "devices_digest": "a2acad750807f2e5",
 >   "uniform": false,
 >   "shape": [4],
 >   "gpu_count": 4,

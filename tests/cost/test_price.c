@@ -8,6 +8,8 @@
 
 #define US INT64_C(1000000) // picoseconds
 
+static const PriceWeights bf16 = {NUMFMT_BF16, 0}, fp8 = {NUMFMT_FP8, 0}, fp4 = {NUMFMT_FP4, 0};
+
 static Device round_device(void) {
     Device device = {.name = "round", .compute_units = 100};
     device.rate_flops[NUMFMT_BF16] =
@@ -36,7 +38,7 @@ static void test_price_gemm_of_one_token_is_bound_by_its_weights(void **state) {
     Device device = round_device();
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price price = price_gemm(&model, 1, 8192, 8192, 1, NUMFMT_BF16, NUMFMT_BF16);
+    Price price = price_gemm(&model, 1, 8192, 8192, 1, bf16, NUMFMT_BF16);
     assert_int_equal(price.flop, 2 * 8192 * 8192);
     assert_int_equal(price.bytes, 134250496);
     assert_int_equal(price.memory_ps, 167813120);
@@ -56,8 +58,8 @@ static void test_price_gemm_pays_whole_waves(void **state) {
     Device device = round_device();
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price full = price_gemm(&model, 1280, 1280, 65536, 1, NUMFMT_BF16, NUMFMT_BF16);
-    Price over = price_gemm(&model, 1281, 1280, 65536, 1, NUMFMT_BF16, NUMFMT_BF16);
+    Price full = price_gemm(&model, 1280, 1280, 65536, 1, bf16, NUMFMT_BF16);
+    Price over = price_gemm(&model, 1281, 1280, 65536, 1, bf16, NUMFMT_BF16);
     assert_int_equal(full.compute_ps, 429496730);
     assert_true(full.compute_ps > full.memory_ps);
     assert_int_equal(over.compute_ps, 858993460);
@@ -72,20 +74,41 @@ static void test_price_gemm_splits_k_over_idle_units(void **state) {
     Device device = round_device();
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price price = price_gemm(&model, 128, 640, 65536, 1, NUMFMT_BF16, NUMFMT_BF16);
+    Price price = price_gemm(&model, 128, 640, 65536, 1, bf16, NUMFMT_BF16);
     assert_int_equal(price.compute_ps, 21476148);
 }
 
-// FP4 on a device without it runs in FP8; the weights stay 4 bits and one scale byte for 32: 1024 x
-// 1024 / 2 + 1024 x 1024 / 32 = 557,056 B, plus activations of 2 x 64 x (1024 + 1024) = 262,144 B.
+// A device with tiles of 4 x 16 pads one row to 4 and 40 columns to 48: 2 x 4 x 48 x 256 flop =
+// 98,304 at 0.5 Pflop/s = 196.6 ps, rounded up. Up to 4 rows cost the same.
+static void test_price_gemm_pads_to_the_tile_of_the_device(void **state) {
+    (void)state;
+    Device device = round_device();
+    device.compute_units = 1;
+    device.gemm_tile_rows = 4;
+    device.gemm_tile_columns = 16;
+    Calib calib = round_calib();
+    PriceModel model = {&device, &calib};
+    for (uint64_t m = 1; m <= 4; m++) {
+        Price price = price_gemm(&model, m, 40, 256, 1, bf16, NUMFMT_BF16);
+        assert_int_equal(price.compute_ps, 197);
+        assert_int_equal(price.flop, 2 * m * 40 * 256);
+    }
+    Price next = price_gemm(&model, 5, 40, 256, 1, bf16, NUMFMT_BF16);
+    assert_int_equal(next.compute_ps, 394); // 393.2
+}
+
+// FP4 on a device without it runs in FP8; the weights stay 4 bits, with the scales that they have:
+// one byte for 16 is 1024 x 1024 / 2 + 1024 x 1024 / 16 = 589,824 B, plus activations of 2 x 64 x
+// (1024 + 1024) = 262,144 B.
 static void test_price_gemm_computes_in_the_next_wider_format(void **state) {
     (void)state;
     Device device = round_device();
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price price = price_gemm(&model, 64, 1024, 1024, 1, NUMFMT_FP4, NUMFMT_FP4);
+    Price price =
+        price_gemm(&model, 64, 1024, 1024, 1, (PriceWeights){NUMFMT_FP4, 65536}, NUMFMT_FP4);
     assert_int_equal(price.compute_param, CALIB_GEMM_FP8);
-    assert_int_equal(price.bytes, 557056 + 262144);
+    assert_int_equal(price.bytes, 589824 + 262144);
     NumFmt used;
     assert_int_equal(price_rate(&device, NUMFMT_FP4, &used), UINT64_C(2000000000000000));
     assert_int_equal(used, NUMFMT_FP8);
@@ -98,7 +121,7 @@ static void test_price_gemm_computes_in_the_next_wider_format(void **state) {
 static Price price_grouped(const PriceModel *model, uint64_t m, uint64_t experts, uint64_t n,
                            uint64_t k, NumFmt weights, NumFmt math) {
     PriceRouted routed = {m, experts, m, experts};
-    return price_grouped_gemm(model, &routed, n, k, weights, math);
+    return price_grouped_gemm(model, &routed, n, k, (PriceWeights){.format = weights}, math);
 }
 
 // 4 experts, 2 pairs: 4 x (1 - (3/4)^2) = 1.75 experts are hit. Their weights: 1.75 x 2048 x 1024 x
@@ -127,7 +150,7 @@ static void test_price_grouped_gemm_counts_arrivals_of_the_whole_layer(void **st
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
     PriceRouted routed = {.m = 4, .experts = 2, .all_pairs = 512, .all_experts = 256};
-    Price price = price_grouped_gemm(&model, &routed, 1024, 1024, NUMFMT_FP8, NUMFMT_FP8);
+    Price price = price_grouped_gemm(&model, &routed, 1024, 1024, fp8, NUMFMT_FP8);
     double want_B = 2 * (1 - pow(255.0 / 256, 512)) * 1048576 + 16384;
     assert_true(fabs((double)price.bytes - want_B) <= 1);
 }
@@ -152,7 +175,7 @@ static void test_price_of_nothing_is_the_fixed_time(void **state) {
     Device device = round_device();
     Calib calib = round_calib();
     PriceModel model = {&device, &calib};
-    Price gemm = price_gemm(&model, 0, 128, 128, 1, NUMFMT_BF16, NUMFMT_BF16);
+    Price gemm = price_gemm(&model, 0, 128, 128, 1, bf16, NUMFMT_BF16);
     Price grouped = price_grouped(&model, 0, 8, 128, 128, NUMFMT_BF16, NUMFMT_BF16);
     Price memory = price_memory(&model, 0, 0);
     assert_int_equal(gemm.time_ps, 3 * US);
@@ -202,11 +225,11 @@ static void test_price_gemm_is_monotone_and_above_its_roofline(void **state) {
                  k = size_below(&rng, 14) + 1;
         uint64_t batch = 1 + rng_below(&rng, 3);
         uint64_t step = rng_below(&rng, 2) == 0 ? 1 : size_below(&rng, 10);
-        Price price = price_gemm(&model, m, n, k, batch, NUMFMT_FP4, NUMFMT_FP8);
-        Price taller = price_gemm(&model, m + step, n, k, batch, NUMFMT_FP4, NUMFMT_FP8);
-        Price wider = price_gemm(&model, m, n + step, k, batch, NUMFMT_FP4, NUMFMT_FP8);
-        Price deeper = price_gemm(&model, m, n, k + step, batch, NUMFMT_FP4, NUMFMT_FP8);
-        Price more = price_gemm(&model, m, n, k, batch + step, NUMFMT_FP4, NUMFMT_FP8);
+        Price price = price_gemm(&model, m, n, k, batch, fp4, NUMFMT_FP8);
+        Price taller = price_gemm(&model, m + step, n, k, batch, fp4, NUMFMT_FP8);
+        Price wider = price_gemm(&model, m, n + step, k, batch, fp4, NUMFMT_FP8);
+        Price deeper = price_gemm(&model, m, n, k + step, batch, fp4, NUMFMT_FP8);
+        Price more = price_gemm(&model, m, n, k, batch + step, fp4, NUMFMT_FP8);
         check_at_least(&taller, &price);
         check_at_least(&wider, &price);
         check_at_least(&deeper, &price);
@@ -243,8 +266,8 @@ static void test_price_saturates_instead_of_wrapping(void **state) {
     Calib calib = round_calib();
     calib.values[CALIB_KERNEL].value = 1e30;
     PriceModel model = {&device, &calib};
-    Price price = price_gemm(&model, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, NUMFMT_BF16,
-                             NUMFMT_BF16);
+    Price price =
+        price_gemm(&model, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, bf16, NUMFMT_BF16);
     assert_true(price.time_ps > 0 && price.time_ps < TIME_MAX / 2);
     device.memory_Bps = (Range){0, 0}; // not given: priced as endless, bounded by nothing
     price = price_memory(&model, 0, 1000);
@@ -256,6 +279,7 @@ int main(void) {
         cmocka_unit_test(test_price_gemm_of_one_token_is_bound_by_its_weights),
         cmocka_unit_test(test_price_gemm_pays_whole_waves),
         cmocka_unit_test(test_price_gemm_splits_k_over_idle_units),
+        cmocka_unit_test(test_price_gemm_pads_to_the_tile_of_the_device),
         cmocka_unit_test(test_price_gemm_computes_in_the_next_wider_format),
         cmocka_unit_test(test_price_grouped_gemm_reads_only_the_experts_hit),
         cmocka_unit_test(test_price_grouped_gemm_counts_arrivals_of_the_whole_layer),

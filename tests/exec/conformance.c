@@ -3,6 +3,7 @@
 
 #include "tests/check.h"
 #include "tests/plan/hand_schedule.h"
+#include "tests/plan/lower_plans.h"
 
 static const StepShape one_token = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
 
@@ -225,10 +226,25 @@ static void hierarchical(Conformance *out) {
     skew(out);
 }
 
+// A lowered plan of Qwen3-235B on 4 ranks of 32 experts, of which rank 0 gets 24 of all 32 pairs of
+// a layer: three times the even load that lowering makes room for. Tokens by expert fall as 1 / e.
+static void lowered(Conformance *out) {
+    enum { EXPERTS = 128 };
+    uint64_t tokens[EXPERTS];
+    Arch arch = lower_plans_load(QWEN);
+    Plan plan = lower_plans_make(1, 1, 4, 4);
+    Err err = {0};
+    out->name = "lowered plan, skewed";
+    out->schedule = lower_plans_lower(&plan, &arch, PHASE_DECODE, 1);
+    for (uint32_t i = 0; i < EXPERTS; i++) tokens[i] = 1000000 / (i + 1);
+    check_ok(load_of_counts(1, 1, EXPERTS, tokens, "test", &out->load, &err), &err);
+    arch_free(&arch);
+}
+
 void conformance_open(uint32_t index, Conformance *out) {
     static void (*const cases[CONFORMANCE_CASES])(Conformance *) = {
-        f32_of_four, bf16_of_four, few_of_eight, groups, ring,
-        pipeline,    overlap,      skewed,       empty,  hierarchical};
+        f32_of_four, bf16_of_four, few_of_eight, groups,       ring,   pipeline,
+        overlap,     skewed,       empty,        hierarchical, lowered};
     Err err = {0};
     *out = (Conformance){.load = load_uniform()};
     cases[index](out);

@@ -6,7 +6,7 @@
 #include "exec/interp.h"
 #include "exec/job.h"
 
-#define CONFORMANCE_CASES 10
+#define CONFORMANCE_CASES 11
 
 // Freed by conformance_close.
 typedef struct Conformance {

@@ -2,7 +2,9 @@
 //
 // Invariant: shares with exec/ only the elements of the seeded weights and the texts. Sources: the
 // Qwen3 technical report (arXiv:2505.09388) and DeepSeek-V3 (arXiv:2412.19437), section 2.1; YaRN
-// as in arXiv:2309.00071, sections 3.1 to 3.4.
+// as in arXiv:2309.00071, sections 3.1 to 3.4; DeepSeek-V2 (arXiv:2405.04434), section 2.2.2: a
+// token goes to the devices (groups) with its best expert; OLMoE (arXiv:2409.02060), section 2 and
+// table 1: norms of queries and keys, which lie in the model before heads are told apart.
 #include "tests/exec/reference.h"
 
 #include "exec/weights.h"
@@ -66,6 +68,18 @@ static double *apply(const Reference *self, const char *name, uint32_t layer, ui
         for (uint32_t j = 0; j < table.k; j++) out[i] += table.at[(size_t)i * table.k + j] * x[j];
     free(table.at);
     return out;
+}
+
+static void add_vector(const Reference *self, const char *name, uint32_t layer, double *x) {
+    Table table = load(self, name, layer, 0);
+    for (uint32_t i = 0; i < table.n; i++) x[i] += table.at[i];
+    free(table.at);
+}
+
+static uint32_t width_of(const Reference *self, const char *name, uint32_t layer) {
+    Table table = load(self, name, layer, 0);
+    free(table.at);
+    return table.n;
 }
 
 static void norm(const Reference *self, const char *name, uint32_t layer, uint32_t width,
@@ -148,20 +162,27 @@ static double *attend(const Reference *self, uint32_t layer, uint32_t position,
     return out;
 }
 
+// Each head by itself, or as many elements as the norm has weights.
+static void norm_heads(const Reference *self, const char *name, uint32_t layer, uint32_t heads,
+                       double *x) {
+    uint32_t d = self->spec->head_dim, width = width_of(self, name, layer);
+    for (uint32_t first = 0; width > 0 && first < heads * d; first += width)
+        norm(self, name, layer, width, x + first);
+}
+
 static double *gqa(const Reference *self, uint32_t layer, uint32_t position, const double *x) {
     const AttentionSpec *spec = self->spec;
     double *q = apply(self, "self_attn.q_proj.weight", layer, 0, x);
     double *k = apply(self, "self_attn.k_proj.weight", layer, 0, x);
     double *v = apply(self, "self_attn.v_proj.weight", layer, 0, x);
     uint32_t d = spec->head_dim, share = spec->heads / spec->kv_heads;
-    for (uint32_t head = 0; head < spec->heads; head++) {
-        norm(self, "self_attn.q_norm.weight", layer, d, q + head * d);
-        turn(self, position, q + head * d);
-    }
-    for (uint32_t head = 0; head < spec->kv_heads; head++) {
-        norm(self, "self_attn.k_norm.weight", layer, d, k + head * d);
-        turn(self, position, k + head * d);
-    }
+    add_vector(self, "self_attn.q_proj.bias", layer, q);
+    add_vector(self, "self_attn.k_proj.bias", layer, k);
+    add_vector(self, "self_attn.v_proj.bias", layer, v);
+    norm_heads(self, "self_attn.q_norm.weight", layer, spec->heads, q);
+    norm_heads(self, "self_attn.k_norm.weight", layer, spec->kv_heads, k);
+    for (uint32_t head = 0; head < spec->heads; head++) turn(self, position, q + head * d);
+    for (uint32_t head = 0; head < spec->kv_heads; head++) turn(self, position, k + head * d);
     for (uint32_t head = 0; head < spec->heads; head++) {
         memcpy(slot(self, self->keys, layer, position, head, d), k + head / share * d,
                d * sizeof *k);
@@ -175,13 +196,20 @@ static double *gqa(const Reference *self, uint32_t layer, uint32_t position, con
     return out;
 }
 
+static double *mla_queries(const Reference *self, uint32_t layer, const double *x) {
+    if (self->spec->q_lora == 0) return apply(self, "self_attn.q_proj.weight", layer, 0, x);
+    double *latent = apply(self, "self_attn.q_a_proj.weight", layer, 0, x);
+    norm(self, "self_attn.q_a_layernorm.weight", layer, self->spec->q_lora, latent);
+    double *q = apply(self, "self_attn.q_b_proj.weight", layer, 0, latent);
+    free(latent);
+    return q;
+}
+
 static double *mla(const Reference *self, uint32_t layer, uint32_t position, const double *x) {
     const AttentionSpec *spec = self->spec;
     const RopeSpec *rope = &self->model->config.rope;
     uint32_t nope = spec->head_dim - spec->rope, width = nope + spec->value_dim;
-    double *latent = apply(self, "self_attn.q_a_proj.weight", layer, 0, x);
-    norm(self, "self_attn.q_a_layernorm.weight", layer, spec->q_lora, latent);
-    double *q = apply(self, "self_attn.q_b_proj.weight", layer, 0, latent);
+    double *q = mla_queries(self, layer, x);
     double *both = apply(self, "self_attn.kv_a_proj_with_mqa.weight", layer, 0, x);
     norm(self, "self_attn.kv_a_layernorm.weight", layer, spec->kv_lora, both);
     double *expanded = apply(self, "self_attn.kv_b_proj.weight", layer, 0, both);
@@ -194,9 +222,8 @@ static double *mla(const Reference *self, uint32_t layer, uint32_t position, con
         memcpy(slot(self, self->values, layer, position, head, spec->value_dim),
                expanded + head * width + nope, spec->value_dim * sizeof *key);
     }
-    double m = 0.1 * rope->mscale_all_dim * log(rope->factor) + 1;
+    double m = rope->factor > 1 ? 0.1 * rope->mscale_all_dim * log(rope->factor) + 1 : 1;
     double *out = attend(self, layer, position, q, m * m / sqrt(spec->head_dim));
-    free(latent);
     free(q);
     free(both);
     free(expanded);
@@ -208,11 +235,14 @@ static double *mla(const Reference *self, uint32_t layer, uint32_t position, con
 static void add_block(const Reference *self, const char *prefix, uint32_t layer, uint32_t expert,
                       double weight, const double *x, double *sum) {
     char name[128];
-    snprintf(name, sizeof name, "mlp.%sgate_proj.weight", prefix);
+    bool is_mixtral = strcmp(prefix, "experts.w") == 0;
+    const char *first = is_mixtral ? "block_sparse_moe.experts.{E}." : "mlp.";
+    const char *second = is_mixtral ? "" : prefix;
+    snprintf(name, sizeof name, "%s%s%s.weight", first, second, is_mixtral ? "w1" : "gate_proj");
     double *gate = apply(self, name, layer, expert, x);
-    snprintf(name, sizeof name, "mlp.%sup_proj.weight", prefix);
+    snprintf(name, sizeof name, "%s%s%s.weight", first, second, is_mixtral ? "w3" : "up_proj");
     double *up = apply(self, name, layer, expert, x);
-    snprintf(name, sizeof name, "mlp.%sdown_proj.weight", prefix);
+    snprintf(name, sizeof name, "%s%s%s.weight", first, second, is_mixtral ? "w2" : "down_proj");
     Table down = load(self, name, layer, expert);
     for (uint32_t i = 0; i < down.k; i++) gate[i] = silu(gate[i]) * up[i];
     for (uint32_t i = 0; i < down.n; i++)
@@ -231,7 +261,9 @@ static uint32_t best(const double *values, const bool *taken, uint32_t count) {
     return found;
 }
 
-static void close_groups(const MlpSpec *mlp, const double *choice, bool *taken) {
+static void close_groups(const Reference *self, const MlpSpec *mlp, const double *choice,
+                         bool *taken) {
+    bool by_best = self->model->config.router.worth == ROUTER_BEST;
     double sums[64] = {0};
     bool kept[64] = {0};
     uint32_t size = mlp->experts / mlp->groups;
@@ -240,7 +272,7 @@ static void close_groups(const MlpSpec *mlp, const double *choice, bool *taken) 
         bool used[64] = {0};
         uint32_t first = best(own, used, size);
         used[first] = true;
-        sums[g] = own[first] + own[best(own, used, size)];
+        sums[g] = own[first] + (by_best ? 0 : own[best(own, used, size)]);
     }
     for (uint32_t i = 0; i < mlp->top_groups; i++) kept[best(sums, kept, mlp->groups)] = true;
     for (uint32_t i = 0; i < mlp->experts; i++) taken[i] = !kept[i / size];
@@ -250,7 +282,10 @@ static void add_experts(const Reference *self, const MlpSpec *mlp, uint32_t laye
                         double *sum) {
     const RouterSpec *router = &self->model->config.router;
     bool sigmoid = router->score == ROUTER_SIGMOID;
-    double *scores = apply(self, "mlp.gate.weight", layer, 0, x), choice[64], all = 0, chosen = 0;
+    bool is_mixtral = width_of(self, "mlp.gate.weight", layer) == 0;
+    double *scores =
+        apply(self, is_mixtral ? "block_sparse_moe.gate.weight" : "mlp.gate.weight", layer, 0, x);
+    double choice[64], all = 0, chosen = 0;
     bool taken[64] = {0};
     uint32_t experts[64];
     for (uint32_t i = 0; i < mlp->experts; i++) {
@@ -262,14 +297,15 @@ static void add_experts(const Reference *self, const MlpSpec *mlp, uint32_t laye
         if (!sigmoid) scores[i] /= all;
         choice[i] = scores[i] + (bias.at != NULL ? bias.at[i] : 0);
     }
-    if (mlp->groups > 1) close_groups(mlp, choice, taken);
+    if (mlp->groups > 1) close_groups(self, mlp, choice, taken);
     for (uint32_t i = 0; i < mlp->top_k; i++) {
         experts[i] = best(choice, taken, mlp->experts);
         taken[experts[i]] = true;
         chosen += scores[experts[i]];
     }
+    if (!router->normalises) chosen = 1;
     for (uint32_t i = 0; i < mlp->top_k; i++)
-        add_block(self, "experts.{E}.", layer, experts[i],
+        add_block(self, is_mixtral ? "experts.w" : "experts.{E}.", layer, experts[i],
                   scores[experts[i]] / chosen * (double)router->scaling, x, sum);
     free(bias.at);
     free(scores);

@@ -196,11 +196,12 @@ static void add_routed(Schedule *schedule, Split split, uint32_t experts, Algori
                       .element = 4,
                       .format = NUMFMT_F32}};
     schedule_add_op(schedule, &op);
-    hand_slice(schedule, out ? 0 : 1, SLICE_READ, 0, 4 * PAIRS * (out ? 1 : MEMBERS));
-    hand_slice(schedule, out ? 1 : 2, SLICE_WRITE, 0, 4 * PAIRS * (out ? MEMBERS : 1));
+    hand_slice(schedule, out ? 0 : 1, SLICE_READ, 0, 4 * PAIRS);
+    hand_slice(schedule, out ? 1 : 2, SLICE_WRITE, 0, 4 * PAIRS);
 }
 
-// Buffers: 0 tokens, 1 received, 2 results; `passes` dispatches and combines on one stream.
+// Buffers: 0 tokens, 1 received, with room for an even load, 2 results; `passes` dispatches and
+// combines on one stream.
 static void make_routed(uint32_t experts, Algorithm algorithm, uint32_t inner, uint32_t passes,
                         Schedule *out) {
     schedule_init(out, "routed", MEMBERS);
@@ -209,7 +210,7 @@ static void make_routed(uint32_t experts, Algorithm algorithm, uint32_t inner, u
     GroupFamily family = {.name = "ep", .size = MEMBERS, .stride = 1, .count = 1};
     schedule_add_group(out, &family);
     hand_buffer(out, role, "tokens", 4 * PAIRS);
-    hand_buffer(out, role, "received", 4 * PAIRS * MEMBERS);
+    hand_buffer(out, role, "received", 4 * PAIRS);
     hand_buffer(out, role, "results", 4 * PAIRS);
     BlockId block = schedule_add_block(out, role, "experts");
     add_routed(out, SPLIT_BY_DESTINATION, experts, algorithm, inner);
@@ -306,7 +307,8 @@ static void test_collective_follows_the_router(void **state) {
     const uint32_t inners[] = {0, 2, 3};
     for (uint32_t i = 0; i < 3; i++) {
         Router router;
-        const Routing routing = {&router, route_rows, route_arrives, route_room};
+        const Routing routing = {
+            .self = &router, .rows = route_rows, .arrives = route_arrives, .room_B = route_room};
         const ComputeUnit unit = {.name = "router", .routing = &routing};
         const InterpOptions options = {.fill = fill_numbers};
         uint32_t counts[MEMBERS][MEMBERS];
@@ -335,11 +337,116 @@ static void test_collective_follows_the_router(void **state) {
     }
 }
 
+// ---- Uneven shares
+
+// Of 9 numbers rank r has so many; the schedule says one and a half.
+static const uint32_t shares[MEMBERS] = {2, 0, 1, 4, 2, 0};
+#define SHARED 9
+
+static uint64_t share_of(void *self, const OpInstance *instance, uint32_t rank) {
+    (void)self;
+    (void)instance;
+    return 4 * shares[rank];
+}
+
+// Whole numbers below 1,000 as floats, whose sums are exact.
+static void fill_floats(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes,
+                        uint64_t count) {
+    (void)context;
+    for (uint32_t i = 0; buffer == 0 && i < count / 4; i++) {
+        float number = (float)(100 * rank + i);
+        memcpy(bytes + 4 * (size_t)i, &number, 4);
+    }
+}
+
+static float float_at(const InterpResult *result, uint32_t rank, uint32_t i) {
+    float number;
+    memcpy(&number, interp_buffer(result, 1, rank) + 4 * (size_t)i, 4);
+    return number;
+}
+
+// Gathered: the first numbers of all ranks in a row. Scattered: number i of all ranks is
+// 100 (0 + 1 + ... + 5) + 6 i, and each rank has the sums that are its own.
+static void check_shares(const InterpResult *result, Collective kind) {
+    for (uint32_t rank = 0; rank < MEMBERS; rank++) {
+        uint32_t at = 0;
+        for (uint32_t from = 0; from < MEMBERS; from++)
+            for (uint32_t i = 0; i < shares[from]; i++, at++) {
+                if (kind == COLLECTIVE_ALL_GATHER)
+                    assert_true(float_at(result, rank, at) == (float)(100 * from + i));
+                else if (from == rank)
+                    assert_true(float_at(result, rank, i) == (float)(1500 + 6 * at));
+            }
+        assert_int_equal(at, SHARED);
+    }
+}
+
+static void run_shares(Collective kind, Algorithm algorithm, uint32_t inner) {
+    const ComputeUnit unit = {.name = "shares", .share_B = share_of};
+    const InterpOptions options = {.fill = fill_floats};
+    Load load = load_uniform();
+    Schedule schedule;
+    Job job;
+    BackEnd host;
+    InterpResult result;
+    Err err = {0};
+    schedule_init(&schedule, "shares", MEMBERS);
+    RankSet ranks = {.count = MEMBERS, .repeat = 1};
+    RoleId role = schedule_add_role(&schedule, "all", ranks, 1);
+    GroupFamily family = {.name = "all", .size = MEMBERS, .stride = 1, .count = 1};
+    schedule_add_group(&schedule, &family);
+    hand_buffer(&schedule, role, "in", 4 * SHARED);
+    hand_buffer(&schedule, role, "out", 4 * SHARED);
+    BlockId block = schedule_add_block(&schedule, role, "block");
+    Op op = {.kind = OP_COLLECTIVE, .op_class = OP_CLASS_OTHER, .name = "comm"};
+    op.comm = (Comm){.collective = kind,
+                     .algorithm = algorithm,
+                     .inner = inner,
+                     .bytes = extent_fixed(4 * SHARED),
+                     .element = 4,
+                     .format = NUMFMT_F32};
+    schedule_add_op(&schedule, &op);
+    hand_slice(&schedule, 0, SLICE_READ, 0, 4 * SHARED);
+    hand_slice(&schedule, 1, SLICE_WRITE, 0, 4 * SHARED);
+    schedule_add_segment(&schedule, role, block, 1);
+    schedule_finish(&schedule);
+    check_ok(job_open(&schedule, &one_token, &load, &job, &err), &err);
+    host_open(MEMBERS, HOST_TIME_OUT_PS, &host);
+    check_ok(interp_run(&job, &host, &unit, &options, &result, &err), &err);
+    check_shares(&result, kind);
+    interp_free(&result);
+    host_close(&host);
+    job_close(&job);
+    schedule_free(&schedule);
+}
+
+static void test_collective_of_uneven_shares(void **state) {
+    (void)state;
+    static const Collective kinds[] = {COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER};
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t algorithm = 0; algorithm < ALGORITHM_COUNT; algorithm++)
+            for (uint32_t inner = 2; inner <= 3; inner++) {
+                CollectiveShape shape = {.kind = kinds[i],
+                                         .algorithm = (Algorithm)algorithm,
+                                         .n = MEMBERS,
+                                         .inner = inner};
+                Err err = {0};
+                if (!collective_has(kinds[i], (Algorithm)algorithm) ||
+                    !collective_check(shape, &err))
+                    continue;
+                run_shares(kinds[i], (Algorithm)algorithm, inner);
+                runs++;
+            }
+    assert_true(runs >= 8); // ring, direct and by node of each, in nodes of 2 and 3
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collective_is_what_one_thread_makes_of_it),
         cmocka_unit_test(test_collective_deals_the_tokens_of_each_source),
         cmocka_unit_test(test_collective_follows_the_router),
+        cmocka_unit_test(test_collective_of_uneven_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

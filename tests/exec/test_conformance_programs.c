@@ -205,6 +205,39 @@ static void test_conformance_programs_cluster(void **state) {
 
 // ---- MPI
 
+#define MPI_STARTER                                                                                \
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "       \
+    "mpirun --oversubscribe --bind-to none -n"
+
+// The tiny model in the first plans that are found with tp 2 and dp 2, 3 texts of one token each
+// (the fourth sequence is padding): the same logits and loads as on the host, byte for byte.
+static void run_model(const Place *place) {
+    static const char script[] =
+        "set -eu; cp tests/golden/tiny_moe.json \"$1\"; cd \"$1\"; PATH=\"$2:$PATH\"\n"
+        "moesim rank --topo switch:4,450GB/s --model tiny_moe.json --isl 16 --osl 8 "
+        "--concurrency 16 --top 40 --save saved >/dev/null\n"
+        "plans=$(grep -l '\"tp\": 2' $(grep -l '\"dp\": 2' saved/plan-*.json) | head -n 3)\n"
+        "test -n \"$plans\"\n"
+        "for plan in $plans; do\n"
+        "moesim simulate $plan --schedule s.json >/dev/null\n"
+        "words=\"run s.json --tokens 2 --sequences 2 --kv-tokens 40 --qk-pairs 40 --compute model "
+        "--model tiny_moe.json --plan $plan --texts 3\"\n"
+        "moesim-run $words --logits host.csv --write-load host.json >host.txt\n"
+        "env " MPI_STARTER " 4 moesim-run-mpi $words --backend mpi --logits mpi.csv --write-load "
+        "mpi.json >mpi.txt\n"
+        "cmp host.csv mpi.csv; cmp host.json mpi.json\n"
+        "tail -n 1 host.txt >host.ties; tail -n 1 mpi.txt | cmp - host.ties\n"
+        "done\n";
+    Arena arena = {0};
+    Text text = {0};
+    text_add(&text, script);
+    write_text(place, "model.sh", &text);
+    const char *command = arena_printf(&arena, "sh '%s/model.sh' '%s' '%s' >'%s/said' 2>&1",
+                                       place->folder, place->folder, place->build, place->folder);
+    if (run_shell(command) != 0) fail_msg("%s\n%s", command, read_text(place, "said", &arena));
+    arena_free(&arena);
+}
+
 static void test_conformance_programs_mpi(void **state) {
     (void)state;
     Place place;
@@ -217,10 +250,8 @@ static void test_conformance_programs_mpi(void **state) {
         skip();
     }
     for (uint32_t i = 0; i < CONFORMANCE_CASES; i++)
-        run_case(&place, i, "mpi",
-                 "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                 "ASAN_OPTIONS=detect_leaks=0 mpirun --oversubscribe --bind-to none -n",
-                 "moesim-run-mpi", "--backend mpi", "--backend mpi");
+        run_case(&place, i, "mpi", MPI_STARTER, "moesim-run-mpi", "--backend mpi", "--backend mpi");
+    run_model(&place);
     close_place(&place);
 }
 

@@ -1,13 +1,13 @@
 // Connections between hosts: both sides greet, whoever else comes is refused and named.
 #include "tests/check.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "exec/net/connect.h"
+#include "exec/net/door.h"
 #include "exec/net/endpoint.h"
 
 #define SECOND PS_PER_SECOND
@@ -23,26 +23,33 @@ typedef struct Side {
 
 typedef struct Pair {
     Hosts hosts;
-    struct sockaddr_in where[2];
+    Address where[2];
     Side sides[2];
     pthread_t threads[2];
 } Pair;
 
-static void open_pair(Pair *pair, Time time_out_ps) {
+#define STRANGERS 300
+
+static void open_hosts(Pair *pair, const char *hosts, Time time_out_ps) {
     Err err = {0};
     *pair = (Pair){0};
-    check_ok(hosts_parse("127.0.0.1,127.0.0.2", &pair->hosts, &err), &err);
+    check_ok(hosts_parse(hosts, &pair->hosts, &err), &err);
     for (uint32_t i = 0; i < 2; i++) {
         Side *side = &pair->sides[i];
-        struct in_addr address;
         side->plan = (ConnectPlan){.hosts = &pair->hosts,
                                    .host = i,
                                    .where = pair->where,
                                    .greeting = {.token = "0123456789abcde", .job = 77},
                                    .time_out_ps = time_out_ps};
-        check_ok(connect_address(pair->hosts.hosts[i].name, NULL, &address, &err), &err);
-        check_ok(connect_listen(address, &side->plan.listener, &pair->where[i], &err), &err);
+        check_ok(address_find(pair->hosts.hosts[i].name, NULL, ADDRESS_NAMES_ARE_ADDRESSES,
+                              &pair->where[i], &err),
+                 &err);
+        check_ok(address_listen(&pair->where[i], &side->plan.listener, &err), &err);
     }
+}
+
+static void open_pair(Pair *pair, Time time_out_ps) {
+    open_hosts(pair, "127.0.0.1,127.0.0.2", time_out_ps);
 }
 
 static void *connect_side(void *context) {
@@ -68,8 +75,7 @@ static void close_pair(Pair *pair) {
 static int connect_stranger(const Pair *pair) {
     int stranger = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(stranger >= 0);
-    assert_int_equal(
-        connect(stranger, (const struct sockaddr *)&pair->where[0], sizeof pair->where[0]), 0);
+    assert_int_equal(connect(stranger, &pair->where[0].any, address_size(&pair->where[0])), 0);
     return stranger;
 }
 
@@ -161,6 +167,131 @@ static void test_connect_refuses_strangers_and_names_them(void **state) {
     check_note(notes, ": it closed before it greeted\n");
     close(silent);
     close_pair(&pair);
+}
+
+static void close_all(const int *strangers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) close(strangers[i]);
+}
+
+// 300 connect, say nothing and stay: 64 are inside at once, the others wait before the door and
+// each makes one go that was there for 100 ms. So the rank that comes last gets in after about
+// (300 - 64) / 64 x 100 ms = 370 ms.
+static void test_connect_lets_ranks_in_behind_a_silent_crowd(void **state) {
+    (void)state;
+    Pair pair;
+    int strangers[STRANGERS];
+    open_pair(&pair, 20 * SECOND);
+    start_side(&pair, 0);
+    for (uint32_t i = 0; i < STRANGERS; i++) strangers[i] = connect_stranger(&pair);
+    Time begin_ps = endpoint_clock();
+    start_side(&pair, 1);
+    join_both(&pair);
+    assert_true(endpoint_clock() - begin_ps < 10 * SECOND);
+    const char *notes = text_string(&pair.sides[0].notes);
+    check_note(notes, ": it did not greet, and others came\n");
+    check_note(notes, "\nrefused ");
+    check_note(notes, " more connections\n");
+    // 16 lines and one for the rest
+    uint32_t lines = 0;
+    for (const char *line = notes; *line != '\0'; line++) lines += *line == '\n';
+    assert_int_equal(lines, DOOR_NOTES_MAX + 1);
+    close_all(strangers, STRANGERS);
+    close_pair(&pair);
+}
+
+// A byte each 300 ms would be a greeting after 14 s: it has 2 s for all of it.
+static void test_connect_ends_a_stranger_that_dawdles(void **state) {
+    (void)state;
+    Pair pair;
+    uint8_t bytes[FRAME_GREETING_B];
+    struct timespec pause = {.tv_nsec = 300000000};
+    FrameGreeting right = {.token = "0123456789abcde", .from = 1, .to = 0, .job = 77};
+    frame_write_greeting(&right, bytes);
+    open_pair(&pair, 20 * SECOND);
+    start_side(&pair, 0);
+    int slow = connect_stranger(&pair);
+    Time begin_ps = endpoint_clock();
+    for (uint32_t i = 0; i < FRAME_GREETING_B; i++) {
+        if (send(slow, bytes + i, 1, MSG_NOSIGNAL) != 1) break;
+        nanosleep(&pause, NULL);
+    }
+    Time took_ps = endpoint_clock() - begin_ps;
+    assert_true(took_ps >= DOOR_PATIENCE_PS && took_ps < 3 * DOOR_PATIENCE_PS);
+    close(slow);
+    start_side(&pair, 1);
+    join_both(&pair);
+    check_note(text_string(&pair.sides[0].notes), ": no greeting within 2.00 s\n");
+    close_pair(&pair);
+}
+
+// The first two that connect are turned away without a word, as in a crowd; the third is answered.
+static void *answer_third(void *context) {
+    const Pair *pair = context;
+    FrameGreeting greeting = {.token = "0123456789abcde", .from = 0, .to = 1, .job = 77};
+    uint8_t bytes[FRAME_GREETING_B];
+    for (uint32_t i = 0; i < 3;) {
+        int taken = accept(pair->sides[0].plan.listener, NULL, NULL);
+        if (taken < 0) continue;
+        if (++i == 3) {
+            assert_int_equal(recv(taken, bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
+            greet(taken, greeting);
+        }
+        close(taken);
+    }
+    return NULL;
+}
+
+static void test_connect_tries_again_when_it_is_turned_away(void **state) {
+    (void)state;
+    Pair pair;
+    pthread_t thread;
+    open_pair(&pair, 20 * SECOND);
+    assert_int_equal(pthread_create(&thread, NULL, answer_third, &pair), 0);
+    connect_side(&pair.sides[1]);
+    pthread_join(thread, NULL);
+    check_ok(pair.sides[1].good, &pair.sides[1].err);
+    close_pair(&pair);
+}
+
+// Where this machine has it.
+static void test_connect_by_ipv6(void **state) {
+    (void)state;
+    Pair pair;
+    Address address;
+    Err err = {0};
+    int probe = -1;
+    check_ok(address_of("::1", 0, &address, &err), &err);
+    if (!address_listen(&address, &probe, &err)) {
+        print_error("skip test_connect_by_ipv6: %s\n", err.text);
+        skip();
+    }
+    close(probe);
+    open_hosts(&pair, "[::1],[::1]", 20 * SECOND);
+    start_side(&pair, 0);
+    start_side(&pair, 1);
+    join_both(&pair);
+    close_pair(&pair);
+}
+
+// lo has 127.0.0.1, and with it all of 127.0.0.0/8, but not 192.0.2.1 (of documentation).
+static void test_connect_finds_addresses_of_an_interface(void **state) {
+    (void)state;
+    Address address;
+    Err err = {0};
+    char text[ADDRESS_TEXT_MAX];
+    check_ok(address_find("127.0.0.2", "lo", ADDRESS_NAMES_ARE_ADDRESSES, &address, &err), &err);
+    assert_string_equal(address_text(&address, text), "127.0.0.2:0");
+    check_ok(address_find("192.0.2.1", "lo", ADDRESS_NAMES_FOR_AGENT, &address, &err), &err);
+    assert_string_equal(address_text(&address, text), "127.0.0.1:0");
+    check_fails(address_find("192.0.2.1", "lo", ADDRESS_NAMES_ARE_ADDRESSES, &address, &err), &err,
+                "network interface \"lo\" does not have the address of host \"192.0.2.1\"");
+    err = (Err){0};
+    check_fails(address_find("127.0.0.1", "nope", ADDRESS_NAMES_ARE_ADDRESSES, &address, &err),
+                &err, "no network interface \"nope\" with an IPv4 or IPv6 address");
+    err = (Err){0};
+    check_fails(address_find("fe80::1", NULL, ADDRESS_NAMES_ARE_ADDRESSES, &address, &err), &err,
+                "host \"fe80::1\" has an address of one link alone (fe80::), which other hosts do "
+                "not have");
 }
 
 // A second connection of the same rank is not taken for another one.
@@ -270,6 +401,11 @@ int main(void) {
         cmocka_unit_test(test_connect_names_a_host_that_does_not_come),
         cmocka_unit_test(test_connect_checks_who_answers),
         cmocka_unit_test(test_connect_compares_clocks),
+        cmocka_unit_test(test_connect_lets_ranks_in_behind_a_silent_crowd),
+        cmocka_unit_test(test_connect_ends_a_stranger_that_dawdles),
+        cmocka_unit_test(test_connect_tries_again_when_it_is_turned_away),
+        cmocka_unit_test(test_connect_by_ipv6),
+        cmocka_unit_test(test_connect_finds_addresses_of_an_interface),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

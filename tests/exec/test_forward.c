@@ -70,6 +70,16 @@ static const Case cases[] = {
      ALGORITHM_DIRECT, ALGORITHM_RING},
     {"ep 8 of tp 2, dp 4", 2, 1, 4, 8, 1, 0, MOE_COMM_ALL_TO_ALL, OVERLAP_SHARED, ALGORITHM_DIRECT,
      ALGORITHM_RING},
+    {"tp 4, pp 2, dp 2, two batches", 4, 2, 2, 8, 1, 0, MOE_COMM_ALL_TO_ALL, OVERLAP_TWO_BATCH,
+     ALGORITHM_DIRECT, ALGORITHM_DIRECT},
+    {"tp 4, dp 2, ep 2 x 4", 4, 1, 2, 2, 1, 0, MOE_COMM_ALL_TO_ALL, OVERLAP_SHARED,
+     ALGORITHM_DIRECT, ALGORITHM_RING},
+    {"tp 4, dp 2, ep 4 x 2, 3 chunks", 4, 1, 2, 4, 1, 3, MOE_COMM_ALL_TO_ALL, OVERLAP_SHARED,
+     ALGORITHM_PAIRWISE, ALGORITHM_DIRECT},
+    {"tp 2, dp 4, ep 2 x 4", 2, 1, 4, 2, 1, 0, MOE_COMM_ALL_TO_ALL, OVERLAP_SHARED,
+     ALGORITHM_DIRECT, ALGORITHM_RING},
+    {"tp 4, dp 2, gather", 4, 1, 2, 8, 1, 0, MOE_COMM_GATHER, OVERLAP_SHARED, ALGORITHM_DIRECT,
+     ALGORITHM_RING},
     {"tp 2, pp 2 x 2 replicas", 2, 2, 1, 2, 2, 0, MOE_COMM_NONE, OVERLAP_SHARED, ALGORITHM_DIRECT,
      ALGORITHM_DIRECT},
 };
@@ -87,47 +97,61 @@ static Plan plan_of(const Case *how) {
     return plan;
 }
 
-// At least 8 texts of 6 tokens, then 3 tokens each, over all groups and micro-batches; with stages,
-// as many as give each tp rank of each part equally many tokens when one is sampled for each text.
-// One text on a rank is fewer tokens than some of these plans have parts.
-static TinyRun texts_of(const Pool *pool) {
+// 8 texts of 6 tokens over all groups and micro-batches, one at least in each; then 3 rounds of one
+// token each. Or, uneven: 3 of 5 tokens in each, so that 15 tokens, 7 or 8 in each batch or chunk,
+// are shared by 2 or 4 ranks, and then 3, and 1 or 2: some of 4 ranks have none.
+static TinyRun texts_of(const Pool *pool, bool is_uneven) {
     uint32_t groups = pool->dp * pool->replicas * pool->micro_batches, texts = 8 / groups;
-    uint32_t parts = pool->moe_chunks > 0 || pool->decode_overlap == OVERLAP_TWO_BATCH ? 2 : 1;
-    if (pool->pp > 1 && texts < parts * pool->tp) texts = parts * pool->tp;
+    if (is_uneven) return (TinyRun){.texts = 3, .tokens = 5, .chunks = 1, .rounds = 3};
     return (TinyRun){.texts = texts, .tokens = 6, .chunks = 1, .rounds = 3};
 }
 
-static void compare(const TinyModel *model, const Case *how, const TinyLogits *alone) {
+static double compare(const TinyModel *model, const Case *how, bool is_uneven,
+                      const TinyLogits *alone) {
     Plan plan = plan_of(how);
-    TinyRun run = texts_of(&plan.pools[0]);
+    TinyRun run = texts_of(&plan.pools[0], is_uneven);
     TinyLogits got = tiny_run(model, &plan, &run);
-    double distance = tiny_distance(alone, &got);
+    double distance = tiny_distance(&got, alone);
     print_message("%-28s %u ranks: max |dlogit| %.2e, %llu of %llu choices near a tie\n", how->name,
                   (unsigned)pool_ranks(&plan.pools[0]), distance, (unsigned long long)got.ties.near,
                   (unsigned long long)got.ties.choices);
     assert_true(distance <= AGREE);
-    assert_int_equal(tiny_argmax_differ(alone, &got), 0);
+    assert_int_equal(tiny_argmax_differ(&got, alone), 0);
     tiny_free(&got);
+    return distance;
 }
 
-static void compare_all(const char *config) {
+// One rank has as many texts as any of the plans.
+static void compare_all(const char *config, bool is_uneven) {
     TinyModel model = tiny_open(config);
     Plan plan = tiny_plan(1, 1, 1, 1);
-    TinyRun run = texts_of(&plan.pools[0]);
+    TinyRun run = texts_of(&plan.pools[0], is_uneven);
+    if (is_uneven) run.texts *= 4 * 2; // dp 4, or dp 2 and 2 stages
+    double largest = 0;
     TinyLogits alone = tiny_run(&model, &plan, &run);
-    for (size_t i = 0; i < CASE_COUNT; i++) compare(&model, &cases[i], &alone);
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        double distance = compare(&model, &cases[i], is_uneven, &alone);
+        if (distance > largest) largest = distance;
+    }
+    print_message("%s: largest %.2e\n", is_uneven ? "uneven" : "even", largest);
     tiny_free(&alone);
     tiny_close(&model);
 }
 
 static void test_forward_qwen_agrees(void **state) {
     (void)state;
-    compare_all(tiny_qwen);
+    compare_all(tiny_qwen, false);
 }
 
 static void test_forward_deepseek_agrees(void **state) {
     (void)state;
-    compare_all(tiny_deepseek);
+    compare_all(tiny_deepseek, false);
+}
+
+static void test_forward_uneven_shares_agree(void **state) {
+    (void)state;
+    compare_all(tiny_qwen, true);
+    compare_all(tiny_deepseek, true);
 }
 
 int main(void) {
@@ -135,6 +159,7 @@ int main(void) {
         cmocka_unit_test(test_forward_one_rank_is_the_reference),
         cmocka_unit_test(test_forward_qwen_agrees),
         cmocka_unit_test(test_forward_deepseek_agrees),
+        cmocka_unit_test(test_forward_uneven_shares_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

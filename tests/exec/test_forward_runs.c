@@ -195,10 +195,17 @@ static void test_forward_refuses_by_name(void **state) {
     plan.pools[0].redundant_experts = 2;
     plan.pools[0].expert_placement = EXPERT_PLACEMENT_EPLB;
     tiny_refused(&model, &plan, &run, "no kernel for experts that are placed by EPLB");
-    run.tokens = 7; // 2 texts and 2 tp ranks per stage: 14 tokens come out even, 7 do not
+    run.tokens = 7; // of one text on 2 tp ranks
     run.texts = 1;
+    run.routing = FORWARD_FORCED;
     plan = tiny_plan(2, 2, 2, 4);
-    tiny_refused(&model, &plan, &run, "7 tokens do not divide over 2 tp ranks");
+    tiny_refused(&model, &plan, &run,
+                 "7 tokens do not divide over 2 tp ranks: a load deals equally many pairs to each, "
+                 "expected --routing free");
+    run.routing = FORWARD_FREE;
+    run.all_texts = 3;
+    plan = tiny_plan(1, 1, 2, 2);
+    tiny_refused(&model, &plan, &run, "3 texts, all ranks together have 2 sequences");
     tiny_close(&model);
 }
 
@@ -208,15 +215,18 @@ static void test_forward_refuses_models_without_kernels(void **state) {
         const char *model, *message;
     } rows[] = {
         {"scenarios/models/kimi-linear-48b-a3b.json",
-         "kimi-linear-48b-a3b: no kernels for 2 kinds of attention in "
-         "one model"},
+         "kimi-linear-48b-a3b: no kernel for kda attention"},
+        {"scenarios/models/gpt-oss-20b.json",
+         "gpt-oss-20b: no kernels for layers whose attention differs (2 kinds, of 64 heads and "
+         "windows of 0, and of 64 heads and windows of 128)"},
+        {"scenarios/models/hunyuan-a13b.json",
+         "hunyuan-a13b: no kernel reads model.layers.{L}.self_attn.query_layernorm.weight"},
         {"scenarios/models/deepseek-v3.2.json",
          "deepseek-v3.2: no kernel for attention with an indexer"},
         {"scenarios/models/deepseek-v3.json", "deepseek-v3: no kernel for weights in F8_E4M3 "
                                               "(model.layers.{L}.self_attn.q_a_proj.weight)"},
         {"scenarios/models/nemotron-3-nano-30b-a3b.json",
-         "nemotron-3-nano-30b-a3b: no kernels for 3 kinds of "
-         "attention in one model"},
+         "nemotron-3-nano-30b-a3b: no kernel for mamba-2 attention"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arch arch = {0};

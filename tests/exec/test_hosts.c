@@ -26,6 +26,8 @@ static void test_hosts_number_ranks_host_by_host(void **state) {
     arena_free(&arena);
 }
 
+#define EXAMPLES ", such as \"10.99.0.1:2\" or \"[fd00::1]:2\""
+
 static void check_refused(const char *list, const char *message) {
     Hosts hosts;
     Err err = {0};
@@ -34,15 +36,34 @@ static void check_refused(const char *list, const char *message) {
 
 static void test_hosts_refuse_bad_lists(void **state) {
     (void)state;
-    check_refused("", "host \"\": expected NAME:RANKS, such as \"10.99.0.1:2\"");
-    check_refused("a:2,,b", "host \"\": expected NAME:RANKS, such as \"10.99.0.1:2\"");
+    check_refused("", "host \"\": expected NAME:RANKS" EXAMPLES);
+    check_refused("a:2,,b", "host \"\": expected NAME:RANKS" EXAMPLES);
     check_refused("a:0", "host \"a:0\": expected NAME:RANKS with 1 to 4096 ranks");
     check_refused("a:two", "host \"a:two\": expected NAME:RANKS with 1 to 4096 ranks");
     check_refused("a:4096,b", "expected at most 256 hosts and 4096 ranks");
-    check_refused("fe80::1:2", "host \"fe80::1:2\": expected NAME:RANKS, such as \"10.99.0.1:2\"");
+    check_refused("fe80::1:2", "host \"fe80::1:2\": expected NAME:RANKS" EXAMPLES);
+    check_refused("[fd00::1]2", "host \"[fd00::1]2\": expected NAME:RANKS" EXAMPLES);
+    check_refused("[fd00::1", "host \"[fd00::1\": expected NAME:RANKS" EXAMPLES);
+    check_refused("[]:2", "host \"[]:2\": expected NAME:RANKS" EXAMPLES);
+    check_refused("[fe80::1%eth0]:2", "host \"[fe80::1%eth0]:2\": expected NAME:RANKS" EXAMPLES);
+    check_refused("[fd00::1]:0", "host \"[fd00::1]:0\": expected NAME:RANKS with 1 to 4096 ranks");
     // an agent would read it as an option
     check_refused("-oProxyCommand=x:1",
-                  "host \"-oProxyCommand=x:1\": expected NAME:RANKS, such as \"10.99.0.1:2\"");
+                  "host \"-oProxyCommand=x:1\": expected NAME:RANKS" EXAMPLES);
+}
+
+// Brackets keep the colons of an address from that of the ranks; an agent gets it without them.
+static void test_hosts_take_addresses_of_ipv6(void **state) {
+    (void)state;
+    Hosts hosts;
+    Err err = {0};
+    check_ok(hosts_parse("[fd00::1]:2,[::ffff:10.0.0.1],h:3", &hosts, &err), &err);
+    assert_int_equal(hosts.ranks, 6);
+    assert_string_equal(hosts.hosts[0].name, "fd00::1");
+    assert_int_equal(hosts.hosts[0].count, 2);
+    assert_string_equal(hosts.hosts[1].name, "::ffff:10.0.0.1");
+    assert_int_equal(hosts.hosts[1].count, 1);
+    hosts_free(&hosts);
 }
 
 static void test_hosts_frame_reads_back(void **state) {
@@ -77,6 +98,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts_number_ranks_host_by_host),
         cmocka_unit_test(test_hosts_refuse_bad_lists),
+        cmocka_unit_test(test_hosts_take_addresses_of_ipv6),
         cmocka_unit_test(test_hosts_frame_reads_back),
         cmocka_unit_test(test_hosts_greeting_reads_back),
     };

@@ -272,6 +272,20 @@ static void test_router_equal_groups_keep_the_lower(void **state) {
     assert_int_equal(choose(&spec, logits, NULL).experts[0], 1);
 }
 
+// Softmax of ln 6, 0, ln 4, ln 4 in groups of two: 6 and 1 sum to 7, 4 and 4 to 8, but the best of
+// all is in the first.
+static void test_router_groups_by_their_best(void **state) {
+    (void)state;
+    const float logits[] = {logf(6), 0, logf(4), logf(4)};
+    RouterSpec spec = {.experts = 4, .top_k = 2, .groups = 2, .top_groups = 1, .scaling = 1};
+    assert_int_equal(choose(&spec, logits, NULL).experts[0], 2);
+    spec.worth = ROUTER_BEST;
+    Chosen chosen = choose(&spec, logits, NULL);
+    assert_int_equal(chosen.experts[0], 0);
+    assert_int_equal(chosen.experts[1], 1);
+    check_close((double)chosen.weights[1], 1.0 / 15, 1e-6); // not normalised
+}
+
 static void test_router_weighs_what_is_forced(void **state) {
     (void)state;
     const float logits[] = {0, logf(3), 0, 0};
@@ -322,6 +336,7 @@ int main(void) {
         cmocka_unit_test(test_router_ties_go_to_the_lower_expert),
         cmocka_unit_test(test_router_bias_counts_in_the_choice_only),
         cmocka_unit_test(test_router_equal_groups_keep_the_lower),
+        cmocka_unit_test(test_router_groups_by_their_best),
         cmocka_unit_test(test_router_weighs_what_is_forced),
         cmocka_unit_test(test_permute_there_and_back),
     };

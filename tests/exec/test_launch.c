@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "exec/net/control.h"
 #include "exec/net/endpoint.h"
 #include "exec/net/launch.h"
+#include "exec/net/serve.h"
 #include "tests/plan/hand_schedule.h"
 
 #define SECOND PS_PER_SECOND
@@ -44,7 +47,15 @@ static void make_schedule(Schedule *out) {
 }
 
 // What one rank does instead of its second piece of work.
-typedef enum Mishap { NO_FAULT, FAILS, IS_KILLED, STOPS, KILLS_ITS_HOST, SLEEPS } Mishap;
+typedef enum Mishap {
+    NO_FAULT,
+    FAILS,
+    IS_KILLED,
+    DIES_WAITING, // of a signal, in the exchange, for which the others come late
+    STOPS,
+    KILLS_ITS_HOST,
+    SLEEPS
+} Mishap;
 
 typedef struct Trouble {
     Mishap fault;
@@ -58,13 +69,31 @@ static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *er
     return true;
 }
 
+static void pause_ms(long ms) {
+    struct timespec pause = {.tv_nsec = ms * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+static void die_later(void) {
+    pid_t victim = getpid();
+    if (fork() != 0) return;
+    pause_ms(200);
+    kill(victim, SIGKILL);
+    _exit(0);
+}
+
 static bool work(void *self, const OpInstance *instance, Err *err) {
     const Trouble *trouble = self;
-    if (instance->rank != trouble->rank || instance->number != 1) return true;
+    if (instance->number != 1) return true;
+    if (instance->rank != trouble->rank) {
+        if (trouble->fault == DIES_WAITING) pause_ms(500);
+        return true;
+    }
     switch (trouble->fault) {
     case NO_FAULT: return true;
     case FAILS: return err_set(err, "broken on purpose");
     case IS_KILLED: raise(SIGKILL); return true;
+    case DIES_WAITING: die_later(); return true;
     case STOPS: raise(SIGSTOP); return true;
     case KILLS_ITS_HOST: kill(getppid(), SIGKILL); return true;
     case SLEEPS: sleep(1000); return true;
@@ -178,18 +207,69 @@ static void test_launch_names_the_operation_that_failed(void **state) {
     assert_in_range(outcome.spans, 2 + 3 * 1, 2 + 3 * 3);
 }
 
-// It cannot say what it did; one that waited for it can. The others had work of pass 0, and what
-// follows up to work of pass 1 if the news did not come first.
+// It cannot say what it did; its host knows. The others had work of pass 0, and what follows up to
+// work of pass 1 if the news did not come first. On two hosts the others may say that their
+// connection ended before it is heard who died, or after.
 static void test_launch_names_a_rank_that_was_killed(void **state) {
     (void)state;
     Outcome outcome = run(&one_host, IS_KILLED, 2);
-    check_part(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role \"all\" "
-                         "on rank ");
+    check_message(&outcome, "rank 2 was killed by signal 9 in memory \"work\" of role \"all\"");
     assert_in_range(outcome.spans, 3 * 1, 3 * 3);
-    outcome = run(&two_hosts, IS_KILLED, 2);
-    check_part(&outcome, "rank 2 was killed by signal 9: collective \"exchange\" of role \"all\" "
-                         "on rank ");
-    assert_true(outcome.took_ps < 10 * SECOND);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        char message[128];
+        snprintf(message, sizeof message,
+                 "rank %u was killed by signal 9 in memory \"work\" of role \"all\"", rank);
+        outcome = run(&two_hosts, IS_KILLED, rank);
+        check_message(&outcome, message);
+        assert_true(outcome.took_ps < 10 * SECOND);
+    }
+}
+
+static void test_launch_names_a_rank_that_was_killed_while_it_waited(void **state) {
+    (void)state;
+    const char *message =
+        "rank 2 was killed by signal 9 in collective \"exchange\" of role \"all\"";
+    Outcome outcome = run(&one_host, DIES_WAITING, 2);
+    check_message(&outcome, message);
+    outcome = run(&two_hosts, DIES_WAITING, 2);
+    check_message(&outcome, message);
+}
+
+// As on real hosts: an agent starts this program again, which then finds `main` of this file.
+static LaunchOptions by_agent(Mishap fault, uint32_t rank, char words[3][64], char *pointers[3]) {
+    LaunchOptions launch = two_hosts;
+    launch.agent = "sh -c exec${IFS}\"$@\""; // $0 is the host, the rest what to run there
+    snprintf(words[0], sizeof words[0], "%s", launch.hosts);
+    snprintf(words[1], sizeof words[1], "%d", (int)fault);
+    snprintf(words[2], sizeof words[2], "%u", rank);
+    for (uint32_t i = 0; i < 3; i++) pointers[i] = words[i];
+    launch.words = pointers;
+    launch.word_count = 3;
+    return launch;
+}
+
+static void test_launch_names_faults_through_agents(void **state) {
+    (void)state;
+    char words[3][64], *pointers[3];
+    LaunchOptions launch = by_agent(NO_FAULT, 0, words, pointers);
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    check_ok(outcome.good, &outcome.err);
+    assert_int_equal(outcome.spans, 24);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        char message[128];
+        snprintf(message, sizeof message,
+                 "rank %u was killed by signal 9 in memory \"work\" of role \"all\"", rank);
+        launch = by_agent(IS_KILLED, rank, words, pointers);
+        outcome = run(&launch, IS_KILLED, rank);
+        check_message(&outcome, message);
+    }
+    launch = by_agent(FAILS, 3, words, pointers);
+    outcome = run(&launch, FAILS, 3);
+    check_message(&outcome, "memory \"work\" of role \"all\" on rank 3: broken on purpose");
+    launch = by_agent(KILLS_ITS_HOST, 3, words, pointers);
+    outcome = run(&launch, KILLS_ITS_HOST, 3);
+    check_part(&outcome, "host 127.0.0.2: the agent \"sh -c exec");
+    check_part(&outcome, " was killed by signal 9");
 }
 
 // A process that stands still answers nothing, not even to stop: it is killed after 2 s.
@@ -210,7 +290,7 @@ static void test_launch_names_a_silent_rank(void **state) {
 static void test_launch_survives_the_process_of_a_host(void **state) {
     (void)state;
     Outcome outcome = run(&two_hosts, KILLS_ITS_HOST, 3);
-    check_part(&outcome, "host 127.0.0.2: its process ended");
+    check_part(&outcome, "host 127.0.0.2: its process was killed by signal 9");
 }
 
 // Nothing tells the others that the first process was killed, except that nobody is there.
@@ -241,10 +321,25 @@ static void test_launch_refuses_hosts_that_it_cannot_be(void **state) {
     (void)state;
     LaunchOptions launch = {.hosts = "a:2,127.0.0.1:2", .time_out_ps = SECOND};
     Outcome outcome = run(&launch, NO_FAULT, 0);
-    check_part(&outcome, ": host \"a\" is no IPv4 address, and no interface is named");
+    check_part(&outcome, ": host \"a\" is no address, and no name that is known here");
     launch.interface = "no-such-interface";
     outcome = run(&launch, NO_FAULT, 0);
-    check_part(&outcome, ": no network interface \"no-such-interface\" with an IPv4 address");
+    check_part(&outcome,
+               ": no network interface \"no-such-interface\" with an IPv4 or IPv6 address");
+    // also where all ranks are on one host, and need none
+    launch.hosts = "localhost:4";
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome,
+               ": no network interface \"no-such-interface\" with an IPv4 or IPv6 address");
+    launch.interface = "lo";
+    launch.hosts = "192.0.2.1:4";
+    outcome = run(&launch, NO_FAULT, 0);
+    check_message(&outcome, "host 192.0.2.1: network interface \"lo\" does not have the address of "
+                            "host \"192.0.2.1\"");
+    // nor is another machine taken for this one
+    launch.interface = NULL;
+    outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, "host 192.0.2.1: cannot listen on 192.0.2.1:0: ");
     launch = (LaunchOptions){.hosts = "127.0.0.1:2,192.0.2.1:2", .time_out_ps = SECOND};
     outcome = run(&launch, NO_FAULT, 0);
     check_part(&outcome, "host 192.0.2.1: cannot listen on 192.0.2.1:0: "
@@ -259,7 +354,8 @@ static void test_launch_names_an_agent_that_fails(void **state) {
     check_part(&outcome, ": cannot run the agent /no/such/agent: ");
     launch.agent = "false";
     outcome = run(&launch, NO_FAULT, 0);
-    check_part(&outcome, ": its process ended");
+    check_part(&outcome,
+               ": the agent \"false\" ended with status 1 before moesim-run answered there");
     launch.agent = "sh -c exec${IFS}sleep${IFS}1000"; // says nothing and stays
     launch.time_out_ps = SECOND / 10;
     outcome = run(&launch, NO_FAULT, 0);
@@ -270,12 +366,105 @@ static void test_launch_names_an_agent_that_fails(void **state) {
     check_part(&outcome, ": another process said something malformed");
 }
 
-int main(void) {
+// Nobody types what was printed: after 10 time-outs of 50 ms the line says it again.
+static void test_launch_names_a_host_that_nobody_started(void **state) {
+    (void)state;
+    char word[] = "run", *words[] = {word};
+    LaunchOptions launch = two_hosts;
+    launch.by_hand = "0";
+    launch.words = words;
+    launch.word_count = 1;
+    launch.time_out_ps = SECOND / 20;
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    check_part(&outcome, "host 127.0.0.2 did not come to 127.0.0.1:");
+    check_part(&outcome, " within 500 ms: type there: moesim-run run --join-at 127.0.0.1:");
+    launch.by_hand = "70000";
+    outcome = run(&launch, NO_FAULT, 0);
+    check_message(&outcome, "--by-hand: expected a port up to 65535, found \"70000\"");
+}
+
+// The process of a host whose first process says `setup`: what it answers.
+static void check_answer(const ServeSetup *setup, const char *answer) {
+    Schedule schedule;
+    Job job;
+    Load load = load_uniform();
+    Hosts hosts;
+    ComputeUnit compute = {.name = "skip"};
+    InterpOptions options = {0};
+    ControlReader reader = {0};
+    ControlMessage message = {0};
+    Err err = {0}, unheard = {0};
+    int ends[2], status;
+    make_schedule(&schedule);
+    check_ok(job_open(&schedule, &one_token, &load, &job, &err), &err);
+    hosts_one(RANKS, &hosts);
+    ServeJob serve = {.job = &job, .compute = &compute, .options = &options, .hosts = &hosts};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        _exit(serve_run(&serve, ends[1], ends[1], SECOND, &unheard) ? 0 : 1);
+    }
+    close(ends[1]);
+    check_ok(control_write(ends[0], CONTROL_SETUP, 0, setup, sizeof *setup, &err), &err);
+    bool has = false, is_open = true;
+    while (!has && is_open) {
+        check_ok(control_read(&reader, ends[0], &is_open, &err), &err);
+        check_ok(control_next(&reader, &message, &has, &err), &err);
+    }
+    assert_int_equal(message.kind, CONTROL_FAILED);
+    char text[ERR_TEXT_MAX];
+    snprintf(text, sizeof text, "%.*s", (int)message.count, (const char *)message.data);
+    check_text_equals(text, answer);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(ends[0]);
+    control_free(&reader);
+    hosts_free(&hosts);
+    job_close(&job);
+    schedule_free(&schedule);
+}
+
+// What a host finds to differ it says to the first process, which reports it.
+static void test_launch_refuses_another_version_or_job(void **state) {
+    (void)state;
+    ServeSetup setup = {.maker = "moesim-run 9.0 (messages 9)", .ranks = RANKS};
+    check_answer(&setup, "runs \"" SERVE_MAKER
+                         "\", the first process runs \"moesim-run 9.0 (messages 9)\"");
+    memcpy(setup.maker, SERVE_MAKER, sizeof SERVE_MAKER);
+    setup.ranks = 5;
+    check_answer(&setup, "host 0 of 5 ranks, expected one of 1 with 4 ranks");
+}
+
+// What the agent starts: HOSTS FAULT RANK --join.
+static int join(char **words) {
+    Schedule schedule;
+    Job job;
+    Load load = load_uniform();
+    Trouble trouble = {(Mishap)atoi(words[1]), (uint32_t)atoi(words[2])};
+    ComputeUnit compute = {.name = "trouble", .self = &trouble, .prepare = prepare, .run = work};
+    InterpOptions options = {.spans = true};
+    LaunchOptions launch = {.hosts = words[0], .agent = "sh", .time_out_ps = 20 * SECOND};
+    Err err = {0};
+    make_schedule(&schedule);
+    bool good = job_open(&schedule, &one_token, &load, &job, &err) &&
+                launch_join(&job, &compute, &options, &launch, NULL, &err);
+    job_close(&job);
+    schedule_free(&schedule);
+    if (!good) fprintf(stderr, "%s\n", err.text);
+    return good ? 0 : 2;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 5 && strcmp(argv[4], LAUNCH_JOIN_WORD) == 0) return join(argv + 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launch_without_faults),
         cmocka_unit_test(test_launch_tells_how_far_clocks_may_be_off),
         cmocka_unit_test(test_launch_names_the_operation_that_failed),
         cmocka_unit_test(test_launch_names_a_rank_that_was_killed),
+        cmocka_unit_test(test_launch_names_a_rank_that_was_killed_while_it_waited),
+        cmocka_unit_test(test_launch_names_faults_through_agents),
+        cmocka_unit_test(test_launch_names_a_host_that_nobody_started),
+        cmocka_unit_test(test_launch_refuses_another_version_or_job),
         cmocka_unit_test(test_launch_names_a_silent_rank),
         cmocka_unit_test(test_launch_survives_the_process_of_a_host),
         cmocka_unit_test(test_launch_ends_with_the_first_process),

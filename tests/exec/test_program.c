@@ -1,7 +1,13 @@
 // The program moesim-run, in memory: a schedule in a file does what the same schedule does in
 // memory.
+#define _GNU_SOURCE // unshare
 #include "tests/check.h"
 
+#include <dirent.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "exec/host/host.h"
@@ -114,6 +120,90 @@ static void test_program_takes_a_file_without_a_command(void **state) {
     remove_file(&file);
 }
 
+// ---- A file system that is really full
+
+typedef enum FullEnd { FULL_GOOD, FULL_BAD, FULL_NOT_PERMITTED } FullEnd;
+
+static bool write_line(const char *path, const char *line) {
+    FILE *file = fopen(path, "w");
+    bool good = file != NULL && fputs(line, file) >= 0;
+    return file != NULL && fclose(file) == 0 && good;
+}
+
+// Who has no rights may have them in a namespace of users of one's own.
+static bool take_namespace(void) {
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "0 %u 1\n", (unsigned)getuid());
+    snprintf(groups, sizeof groups, "0 %u 1\n", (unsigned)getgid());
+    return unshare(CLONE_NEWNS) == 0 ||
+           (unshare(CLONE_NEWNS | CLONE_NEWUSER) == 0 &&
+            write_line("/proc/self/setgroups", "deny\n") &&
+            write_line("/proc/self/uid_map", users) && write_line("/proc/self/gid_map", groups));
+}
+
+// In a process of its own: a file system of 16 KiB in a namespace that nobody else sees, which is
+// gone with the process.
+static bool mount_small(const char *folder) {
+    if (!take_namespace()) return false;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", folder, "tmpfs", 0, "size=16k") == 0;
+}
+
+static uint32_t count_files(const char *folder) {
+    DIR *files = opendir(folder);
+    uint32_t count = 0;
+    if (files == NULL) return UINT32_MAX;
+    for (const struct dirent *file = readdir(files); file != NULL; file = readdir(files))
+        count += *file->d_name != '.';
+    closedir(files);
+    return count;
+}
+
+// Nothing that was written stays, so that there is room again.
+static FullEnd run_where_it_is_full(const char *schedule, const char *folder, const char *backend) {
+    char timeline[300], want[400];
+    Text out = {0};
+    Err err = {0};
+    if (!mount_small(folder)) return FULL_NOT_PERMITTED;
+    snprintf(timeline, sizeof timeline, "%s/t.json", folder);
+    snprintf(want, sizeof want, "%s: cannot be written: no space left", timeline);
+    const char *const words[] = {"moesim-run", "run",        schedule, "--backend",
+                                 backend,      "--timeline", timeline};
+    bool good = start(words, 7, &out, &err);
+    text_free(&out);
+    if (!good && strcmp(err.text, want) == 0 && count_files(folder) == 0) return FULL_GOOD;
+    print_error("%s: %s, %u files\n", backend, good ? "succeeded" : err.text, count_files(folder));
+    return FULL_BAD;
+}
+
+// 200 passes of a ring on 4 ranks: 800 operations and more, each a line of 20 bytes and more.
+static void test_program_names_a_full_disk(void **state) {
+    (void)state;
+    static const char *const backends[] = {"host", "net"};
+    TemporaryFile file;
+    Schedule schedule;
+    char folder[256];
+    int status = 0;
+    hand_ring(200, 2, &schedule);
+    write_schedule(&schedule, &file);
+    snprintf(folder, sizeof folder, "%s/full", file.folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) _exit((int)run_where_it_is_full(file.path, folder, backends[i]));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != FULL_GOOD) break;
+    }
+    rmdir(folder);
+    remove_file(&file);
+    schedule_free(&schedule);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == FULL_NOT_PERMITTED) {
+        print_error("skip test_program_names_a_full_disk: no rights to mount a file system\n");
+        skip();
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == FULL_GOOD);
+}
+
 static void test_program_prints_version_and_help(void **state) {
     (void)state;
     Err err = {0};
@@ -131,6 +221,7 @@ int main(void) {
         cmocka_unit_test(test_program_runs_a_file_as_memory_does),
         cmocka_unit_test(test_program_takes_a_file_without_a_command),
         cmocka_unit_test(test_program_prints_version_and_help),
+        cmocka_unit_test(test_program_names_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

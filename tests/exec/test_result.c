@@ -15,8 +15,13 @@ typedef struct Packed {
     ResultPart parts[4];
 } Packed;
 
+// What a compute unit might leave of a rank: as many bytes as its number, and one.
 static void pack_rank(Packed *packed, uint32_t rank) {
     InterpResult one = packed->whole;
+    uint8_t bytes[] = {'l', 'e', 'f', 't'}, *left = bytes;
+    uint64_t left_B = rank + 1;
+    one.left = &left;
+    one.left_B = &left_B;
     uint64_t first = 0, count = 0;
     one.rank_count = 1;
     one.ranks = &packed->whole.ranks[rank];
@@ -68,6 +73,10 @@ static void test_result_of_all_ranks(void **state) {
     for (BufferId id = 0; id < schedule->buffer_count; id++)
         assert_int_equal(interp_digest(&got, schedule, id),
                          interp_digest(&packed.whole, schedule, id));
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(got.left_B[i], got.ranks[i] + 1);
+        assert_memory_equal(got.left[i], "left", got.left_B[i]);
+    }
     for (uint64_t i = 0; i < got.span_count; i++) {
         assert_int_equal(got.spans[i].op, packed.whole.spans[i].op);
         assert_int_equal(got.spans[i].end_ps, packed.whole.spans[i].end_ps);

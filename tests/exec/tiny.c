@@ -27,6 +27,42 @@
     "\"mscale\":1.0,\"mscale_all_dim\":1.0,\"original_max_position_embeddings\":32},"              \
     "\"vocab_size\":500,\"max_position_embeddings\":128,\"tie_word_embeddings\":false}"
 
+// What the small models of other families have alike.
+#define TINY_SIZES(heads, kv)                                                                      \
+    "\"torch_dtype\":\"float32\",\"hidden_size\":64,\"num_hidden_layers\":3,"                      \
+    "\"num_attention_heads\":" heads ",\"num_key_value_heads\":" kv ",\"intermediate_size\":96,"   \
+    "\"vocab_size\":200,\"max_position_embeddings\":64,\"tie_word_embeddings\":false"
+
+const char *const tiny_deepseek_v2 = "{\"model_type\":\"deepseek_v2\"," TINY_SIZES(
+    "4",
+    "4") ",\"q_lora_rank\":null,"
+         "\"kv_lora_rank\":24,\"qk_nope_head_dim\":16,\"qk_rope_head_dim\":8,\"v_head_dim\":16,"
+         "\"first_k_dense_replace\":1,\"moe_layer_freq\":1,\"n_routed_experts\":8,"
+         "\"num_experts_per_tok\":3,\"n_group\":4,\"topk_group\":2,"
+         "\"topk_method\":\"group_limited_greedy\",\"norm_topk_prob\":false,"
+         "\"routed_scaling_factor\":16,\"moe_intermediate_size\":32,\"n_shared_experts\":2}";
+const char *const tiny_glm = "{\"model_type\":\"glm4_moe\"," TINY_SIZES(
+    "4",
+    "2") ",\"head_dim\":16,"
+         "\"attention_bias\":true,\"use_qk_norm\":true,\"partial_rotary_factor\":0.5,"
+         "\"n_routed_experts\":8,\"n_shared_experts\":1,\"num_experts_per_tok\":2,"
+         "\"moe_intermediate_size\":32,\"first_k_dense_replace\":1,\"n_group\":1,\"topk_group\":1,"
+         "\"norm_topk_prob\":true,\"routed_scaling_factor\":2.5,\"rope_theta\":1000000,"
+         "\"num_nextn_predict_layers\":0}";
+const char *const tiny_dots = "{\"model_type\":\"dots1\"," TINY_SIZES(
+    "4", "4") ",\"n_routed_experts\":8,"
+              "\"n_shared_experts\":2,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,"
+              "\"first_k_dense_replace\":1,\"n_group\":1,\"topk_group\":1,\"norm_topk_prob\":true,"
+              "\"routed_scaling_factor\":2.5}";
+const char *const tiny_olmoe = "{\"model_type\":\"olmoe\"," TINY_SIZES(
+    "4", "4") ",\"num_experts\":8,"
+              "\"num_experts_per_tok\":2,\"norm_topk_prob\":false}";
+const char *const tiny_mixtral =
+    "{\"model_type\":\"mixtral\"," TINY_SIZES("4", "2") ",\"num_local_experts\":8,"
+                                                        "\"num_experts_per_tok\":2}";
+const char *const tiny_qwen2 = "{\"model_type\":\"qwen2\"," TINY_SIZES("4", "2") "}";
+const char *const tiny_llama = "{\"model_type\":\"llama\"," TINY_SIZES("4", "2") "}";
+
 const char *const tiny_qwen = QWEN_TINY("float32");
 const char *const tiny_qwen_bf16 = QWEN_TINY("bfloat16");
 const char *const tiny_deepseek = DEEPSEEK_TINY("float32");
@@ -41,6 +77,14 @@ TinyModel tiny_open(const char *config) {
     return model;
 }
 
+TinyModel tiny_open_with(const char *config, const char *from, const char *to) {
+    char text[2048];
+    const char *at = strstr(config, from);
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - config), config, to, at + strlen(from));
+    return tiny_open(text);
+}
+
 void tiny_close(TinyModel *model) {
     arch_free(&model->arch);
 }
@@ -52,7 +96,18 @@ Plan tiny_plan(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep) {
 }
 
 static uint32_t context_of(const TinyRun *run) {
-    return run->tokens * run->chunks + run->rounds;
+    return (run->tokens + (run->longer > 0)) * run->chunks + run->rounds;
+}
+
+static void hand_over(const ComputeUnit *unit, const Job *job, Forward *taker) {
+    for (uint32_t rank = 0; rank < job->schedule->rank_count; rank++) {
+        Text text = {0};
+        Err err = {0};
+        unit->leave(unit->self, rank, &text);
+        check_ok(forward_take(taker, job, rank, (const uint8_t *)text.data, text.length, &err),
+                 &err);
+        text_free(&text);
+    }
 }
 
 static bool run_phase(Forward *forward, const TinyModel *model, const Plan *plan, Phase phase,
@@ -63,6 +118,8 @@ static bool run_phase(Forward *forward, const TinyModel *model, const Plan *plan
     Schedule schedule = lower_plans_lower(plan, &model->arch, phase, steps);
     StepShape shape = decode ? step_shape_decode(run->texts, run->tokens * run->chunks + 1)
                              : step_shape_prompts(run->texts, run->tokens);
+    shape.tokens += decode ? 0 : run->longer;
+    shape.kv_tokens += run->longer;
     Load uniform = load_uniform();
     Job job = {0};
     BackEnd host = {0};
@@ -76,6 +133,7 @@ static bool run_phase(Forward *forward, const TinyModel *model, const Plan *plan
         host_close(&host);
         for (OpId id = 0; good && id < schedule.op_count; id++)
             assert_int_equal(result.works[id], TIMELINE_FILE_MEASURED);
+        if (good && run->taker != NULL) hand_over(&unit, &job, run->taker);
     }
     interp_free(&result);
     job_close(&job);
@@ -98,6 +156,7 @@ static bool run_all(const TinyModel *model, const Plan *plan, const TinyRun *run
                     Err *err) {
     ForwardOptions options = {.seed = TINY_SEED,
                               .context = context_of(run),
+                              .texts = run->all_texts,
                               .routing = run->routing,
                               .weights_of = run->weights_of};
     Forward *forward = NULL;
@@ -105,13 +164,13 @@ static bool run_all(const TinyModel *model, const Plan *plan, const TinyRun *run
         return false;
     bool good = run_phase(forward, model, plan, PHASE_PREFILL, run, err);
     if (good) {
-        out->sequences = forward_sequences(forward);
+        out->sequences = forward_texts(forward);
         out->rounds = 1 + run->rounds;
         out->vocab = model->arch.vocab;
         out->values =
             calloc((size_t)out->sequences * out->rounds * out->vocab, sizeof *out->values);
         keep(forward, 0, out, 1);
-        good = forward_load(forward, &out->load, err);
+        good = arch_most_experts(&model->arch) == 0 || forward_load(forward, &out->load, err);
     }
     if (good && run->rounds > 0) {
         good = run_phase(forward, model, plan, PHASE_DECODE, run, err);

@@ -10,6 +10,14 @@
 extern const char *const tiny_qwen;     // Qwen3-MoE-like: 4 layers, 16 experts top 4
 extern const char *const tiny_deepseek; // DeepSeek-V3-like: MLA, one dense layer, shared expert,
                                         // 16 experts top 4 in 4 groups
+// Of 3 layers, 8 experts or none.
+extern const char *const tiny_deepseek_v2; // groups chosen by their best, queries without a latent
+extern const char *const tiny_glm;   // biases of queries, keys and values, half of a head turned
+extern const char *const tiny_dots;  // sigmoid with a bias in one group
+extern const char *const tiny_olmoe; // norms over all heads at once, weights not normalised
+extern const char *const tiny_mixtral;
+extern const char *const tiny_qwen2; // dense, with biases
+extern const char *const tiny_llama; // dense
 extern const char *const tiny_qwen_bf16;
 extern const char *const tiny_deepseek_bf16;
 
@@ -18,18 +26,23 @@ typedef struct TinyModel {
     ForwardConfig config;
 } TinyModel;
 TinyModel tiny_open(const char *config); // freed by tiny_close
+// With the first `from` in the config written as `to`.
+TinyModel tiny_open_with(const char *config, const char *from, const char *to);
 void tiny_close(TinyModel *model);
 
 // hand_plan with dispatch in the format of activations.
 Plan tiny_plan(uint32_t tp, uint32_t pp, uint32_t dp, uint32_t ep);
 
 // What a run does: each of `texts` sequences of a micro-batch of a group gets `chunks` passes of
-// `tokens` tokens, then `rounds` decode rounds.
+// `tokens` tokens, the first `longer` one more, then `rounds` decode rounds. Of all sequences
+// `all_texts` are no padding; 0: all.
 typedef struct TinyRun {
     uint32_t texts, tokens, chunks, rounds;
+    uint32_t longer, all_texts;
     ForwardRouting routing;
     const Load *load;           // NULL: uniform
     const uint32_t *weights_of; // as in ForwardOptions
+    Forward *taker;             // gets what every rank leaves of every run; NULL: nobody
 } TinyRun;
 
 // Logits behind the last token of every round: of the last prefill chunk, then of each decode

@@ -1,11 +1,12 @@
 // What other processes send: frames and messages into a wire whose rank waits for some of them,
-// greetings, control messages, lists of hosts.
+// greetings, control messages; what people type: lists of hosts, where a first process waits.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "exec/net/control.h"
+#include "exec/net/hand.h"
 #include "exec/net/hosts.h"
 #include "exec/net/wire.h"
 #include "model/base/mem.h"
@@ -93,10 +94,23 @@ static void read_hosts(const uint8_t *data, size_t size) {
     mem_free(list);
 }
 
+static void read_where(const uint8_t *data, size_t size) {
+    char *text = mem_alloc(size + 1, 1);
+    HandWhere where;
+    Err err = {0};
+    memcpy(text, data, size);
+    if (hand_read_where(text, &where, &err)) {
+        if (where.port == 0 || *where.address == '\0' || where.host >= HOSTS_MAX) abort();
+    } else if (!err_is_set(&err)) {
+        abort();
+    }
+    mem_free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static void (*const readers[])(const uint8_t *, size_t) = {feed_wire, read_greeting,
-                                                               read_control, read_hosts};
+    static void (*const readers[])(const uint8_t *, size_t) = {
+        feed_wire, read_greeting, read_control, read_hosts, read_where};
     if (size == 0) return 0;
-    readers[data[0] % 4](data + 1, size - 1);
+    readers[data[0] % 5](data + 1, size - 1);
     return 0;
 }

@@ -1,6 +1,8 @@
 // Worked examples: what the shipped models weigh and cache, and what each bad config is told.
 #include "tests/check.h"
 
+#include <stdlib.h>
+
 #include "model/moe/arch.h"
 #include "model/moe/count.h"
 
@@ -16,7 +18,7 @@ static const AttentionSpec *attention_of(const Arch *arch, AttentionKind kind) {
     for (uint32_t i = 0; i < arch->attention_count; i++)
         if (arch->attentions[i].kind == kind) return &arch->attentions[i];
     fail_msg("no such attention");
-    return NULL;
+    abort(); // fail_msg does not come back
 }
 
 // Sums over the tensors that belong to layers of one kind, one layer of it.
@@ -241,7 +243,7 @@ static void test_arch_assumptions_that_fail(void **state) {
          "--assume tie_word_embeddings=maybe: expected true or false, found \"maybe\""},
         {{"hiden_size", "64"},
          "--assume \"hiden_size\": no such field in scenarios/models/deepseek-v3.json, and its "
-         "family has no use for one"},
+         "family has no use for one, did you mean \"hidden_size\"?"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Err err = {0};

@@ -276,6 +276,35 @@ static void test_launch_refuses_flags_of_later_versions(void **state) {
                 "vllm 0.5: the flags are known for 0.9.1 to 0.28.0");
 }
 
+// Without a flag an engine takes the format that the checkpoint has scales for: a cache in bf16 has
+// to be said, and versions that have no word for it cannot keep one.
+static void test_launch_says_a_bf16_cache_where_the_checkpoint_has_scales(void **state) {
+    (void)state;
+    HandLaunch hand;
+    Plan plan = wide_plan();
+    Text lines = {0};
+    Err err = {0};
+    hand_launch_open(&hand, LAUNCH_VLLM, "0.10.2", "deepseek-v3", "hgx-h200");
+    hand.in.plan = &plan;
+    Arch scales = *hand.in.arch;
+    scales.fp8_cache = true;
+    check_ok(launch_write(&hand.in, &lines, &err), &err);
+    hand.in.arch = &scales;
+    check_fails(launch_write(&hand.in, &lines, &err), &err,
+                "pools[0]: vllm 0.10.2 has no value of --kv-cache-dtype for bf16");
+    assert_int_equal(launch_kv_format(&scales, NUMFMT_BF16), NUMFMT_FP8);
+    assert_int_equal(launch_kv_format(NULL, NUMFMT_BF16), NUMFMT_BF16);
+    text_free(&lines);
+    hand_launch_close(&hand);
+    hand_launch_open(&hand, LAUNCH_VLLM, NULL, "deepseek-v3", "hgx-h200");
+    hand.in.plan = &plan;
+    hand.in.arch = &scales;
+    check_ok(launch_write(&hand.in, &lines, &err), &err);
+    assert_non_null(strstr(text_string(&lines), " --kv-cache-dtype bfloat16 "));
+    text_free(&lines);
+    hand_launch_close(&hand);
+}
+
 // 12 GPUs on nodes of 8 are neither whole nodes nor inside one; vLLM's ranks of 2 stages stay
 // together, a plan's stages do.
 static void test_launch_refuses_places_that_no_line_reaches(void **state) {
@@ -425,6 +454,7 @@ int main(void) {
         cmocka_unit_test(test_launch_refuses_names_that_leave_their_line),
         cmocka_unit_test(test_launch_refuses_what_the_engine_cannot_do),
         cmocka_unit_test(test_launch_refuses_flags_of_later_versions),
+        cmocka_unit_test(test_launch_says_a_bf16_cache_where_the_checkpoint_has_scales),
         cmocka_unit_test(test_launch_refuses_places_that_no_line_reaches),
         cmocka_unit_test(test_launch_round_trip_is_the_identity),
         cmocka_unit_test(test_launch_round_trip_of_context_parallelism),

@@ -48,6 +48,34 @@ static void check_gemm(const Op *op, uint32_t n, uint32_t k, uint32_t batch) {
     assert_int_equal(op->compute.batch, batch);
 }
 
+// ---- Weights.
+
+// Bytes of scales beside gate and up of an expert, 4096 x 7168 weights: NVFP4 has one for 16, int4
+// a bf16 for 32; MXFP4 has one for 32, here of 6144 x 3584, or of a half where two ranks share an
+// expert. Scales of FP8 blocks are not counted.
+static void test_lower_kinds_scales_are_those_of_the_checkpoint(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *block;
+        uint32_t tp, ep, scale_B;
+    } cases[] = {
+        {"deepseek-v3.1-nvfp4", "layers mla + moe", 1, 8, 4096 * 7168 / 16},
+        {"kimi-k2.5", "layers mla + moe", 1, 8, 4096 * 7168 / 32 * 2},
+        {"kimi-k3", "layers mla + moe", 1, 8, 6144 * 3584 / 32},
+        {"kimi-k3", "layers mla + moe", 2, 4, 6144 * 3584 / 32 / 2},
+        {"deepseek-v3", "layers mla + moe", 1, 8, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "scenarios/models/%s.json", cases[i].model);
+        Case made = open_case(path, lower_plans_make(cases[i].tp, 1, 8 / cases[i].tp, cases[i].ep),
+                              PHASE_DECODE);
+        const Op *op = find_op(&made, cases[i].block, "experts_gate_up");
+        assert_int_equal(op->compute.scale_B, cases[i].scale_B);
+        close_case(&made);
+    }
+}
+
 // ---- Caches.
 
 // gpt-oss-20b: 64 heads of 64, 8 KV heads, every other layer with a window of 128 tokens. 64
@@ -203,8 +231,32 @@ static void test_lower_kinds_gated_delta_by_hand(void **state) {
     close_case(&prefill);
 }
 
+// MiniMax-M2.5 norms queries and keys over all 48 + 8 heads of 128 at once: one of two ranks reads
+// 28 of them and adds two f32 a token to those of the other. A rank alone has nothing to add, and
+// Qwen3, which norms each head, never.
+static void test_lower_kinds_wide_norm_sums_squares_over_tp(void **state) {
+    (void)state;
+    static const char model[] = "scenarios/models/minimax-m2.5.json", block[] = "layers gqa + moe";
+    Case two = open_case(model, lower_plans_make(2, 1, 1, 1), PHASE_DECODE);
+    Case one = open_case(model, lower_plans_make(1, 1, 8, 8), PHASE_DECODE);
+    Case heads = open_case("scenarios/models/qwen3-30b-a3b.json", lower_plans_make(2, 1, 1, 1),
+                           PHASE_DECODE);
+    StepShape shape = step_shape_decode(64, 4096);
+    const Op *sum = find_op(&two, block, "norm_all_reduce");
+    assert_int_equal(value(sum->comm.bytes, shape), 64 * 2 * 4);
+    assert_int_equal(sum->comm.format, NUMFMT_F32);
+    assert_int_equal(value(find_op(&two, block, "norm_sums")->compute.bytes, shape),
+                     64 * (28 * 128 * 2 + 2 * 4));
+    assert_int_equal(count_ops(&one, "norm_sums") + count_ops(&one, "norm_all_reduce"), 0);
+    assert_int_equal(count_ops(&heads, "norm_sums") + count_ops(&heads, "norm_all_reduce"), 0);
+    close_case(&two);
+    close_case(&one);
+    close_case(&heads);
+}
+
 // MiniMax-M1: 64 heads of 128 x 128; 5 flop an element in decode, in blocks of 256 tokens 4 x 128 x
-// 128 + 256 x 256 a token and head; queries, keys, values and the gate are one projection.
+// 128 + 256 x 256 a token and head; queries, keys, values and the gate are one projection. The norm
+// of all results needs one sum of squares over the ranks.
 static void test_lower_kinds_lightning_by_hand(void **state) {
     (void)state;
     static const char model[] = "scenarios/models/minimax-m1.json";
@@ -216,6 +268,7 @@ static void test_lower_kinds_lightning_by_hand(void **state) {
     assert_int_equal(find_op(&prefill, block, "state_chunks")->compute.flop.per_token,
                      32 * (4 * 128 * 128 + 256 * 256));
     check_gemm(find_op(&decode, block, "in_proj"), 4 * 8192 / 2, 6144, 1);
+    assert_int_equal(find_op(&decode, block, "norm_all_reduce")->comm.bytes.per_token, 4);
     close_case(&decode);
     close_case(&prefill);
 }
@@ -313,6 +366,7 @@ static void test_lower_kinds_refuses_a_matrix_that_nothing_reads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lower_kinds_scales_are_those_of_the_checkpoint),
         cmocka_unit_test(test_lower_kinds_window_bounds_what_is_attended_to),
         cmocka_unit_test(test_lower_kinds_indexer_scores_all_and_attends_to_few),
         cmocka_unit_test(test_lower_kinds_indexer_bounds_the_pairs_of_a_chunk),
@@ -322,6 +376,7 @@ int main(void) {
         cmocka_unit_test(test_lower_kinds_queries_through_a_shared_projection),
         cmocka_unit_test(test_lower_kinds_keys_may_be_wider_than_values),
         cmocka_unit_test(test_lower_kinds_gated_delta_by_hand),
+        cmocka_unit_test(test_lower_kinds_wide_norm_sums_squares_over_tp),
         cmocka_unit_test(test_lower_kinds_lightning_by_hand),
         cmocka_unit_test(test_lower_kinds_mamba2_by_hand),
         cmocka_unit_test(test_lower_kinds_mamba1_sums_its_inputs),

@@ -10,7 +10,7 @@ static MemoryLayer of(const AttentionSpec *spec, uint32_t tp, NumFmt format) {
     Plan plan = hand_plan(tp, 1, 1, tp);
     MemoryLayer layer;
     plan.pools[0].kv_format = format;
-    memory_cache_layer(&plan.pools[0], spec, &layer);
+    memory_cache_layer(&plan.pools[0], NUMFMT_BF16, spec, &layer);
     return layer;
 }
 
@@ -28,6 +28,27 @@ static void test_memory_layer_cuts_heads_down_to_one(void **state) {
     assert_int_equal(of(&spec, 4, NUMFMT_BF16).token_B, 1280);
     assert_int_equal(of(&spec, 16, NUMFMT_BF16).token_B, 640);
     assert_int_equal(of(&spec, 1, NUMFMT_FP8).token_B, 2560);
+}
+
+// bf16 in a plan stands for the model's own format: 8 x 256 elements are 4,096 B of a model in bf16
+// or f16, 8,192 B of one in f32, and 2,048 B in FP8 of either.
+static void test_memory_layer_of_a_model_in_f32(void **state) {
+    (void)state;
+    AttentionSpec spec = {
+        .kind = ATTENTION_GQA, .heads = 8, .kv_heads = 8, .kv_elements_per_token = 8 * 256};
+    static const struct {
+        NumFmt dtype, format;
+        uint64_t token_B;
+    } rows[] = {{NUMFMT_BF16, NUMFMT_BF16, 4096}, {NUMFMT_F16, NUMFMT_BF16, 4096},
+                {NUMFMT_F32, NUMFMT_BF16, 8192},  {NUMFMT_F32, NUMFMT_FP8, 2048},
+                {NUMFMT_BF16, NUMFMT_FP8, 2048},  {NUMFMT_BF16, NUMFMT_F32, 8192}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Plan plan = hand_plan(1, 1, 1, 1);
+        MemoryLayer layer;
+        plan.pools[0].kv_format = rows[i].format;
+        memory_cache_layer(&plan.pools[0], rows[i].dtype, &spec, &layer);
+        assert_int_equal(layer.token_B, rows[i].token_B);
+    }
 }
 
 // A latent of 576 elements and an index key of 128, in full on every rank: 1,152 + 256 B in BF16,
@@ -48,7 +69,7 @@ static void test_memory_layer_latent_and_index_keys(void **state) {
     Plan plan = hand_plan(8, 1, 1, 8);
     MemoryLayer layer;
     plan.pools[0].dcp = 4;
-    memory_cache_layer(&plan.pools[0], &spec, &layer);
+    memory_cache_layer(&plan.pools[0], NUMFMT_BF16, &spec, &layer);
     assert_int_equal(memory_cache_layer_B(&layer, 400, 1), 100 * 1408);
 }
 
@@ -206,6 +227,7 @@ static void test_memory_cache_of_released_models(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_layer_cuts_heads_down_to_one),
+        cmocka_unit_test(test_memory_layer_of_a_model_in_f32),
         cmocka_unit_test(test_memory_layer_latent_and_index_keys),
         cmocka_unit_test(test_memory_layer_window_in_pages),
         cmocka_unit_test(test_memory_layer_windows_do_not_grow),

@@ -80,18 +80,43 @@ static void test_scale_refuses(void **state) {
 // 896 experts over 72 positions are 12 on each and some 13: 8 positions keep 96. 32 redundant ones
 // over 72 are 3 over 8 (32 x 8 / 72 = 3.6). 4 positions would keep 48; in 32 groups all numbers are
 // multiples of 32, of which 64 is as near as 32. 71 positions of 12 would be 852; a multiple of 71
-// and of 32 is 2272, more than there are: 864 is the multiple of 32 nearest to 852.
+// and of 32 is 2272, more than there are: 864 is the multiple of 32 nearest to 852. 256 experts
+// over 72 positions are 3 on one; 8 chosen of 4 out of 8 groups take 2 in each, 16 in all.
 static void test_scale_experts(void **state) {
     (void)state;
+    MlpSpec mlp = {.experts = 896, .top_k = 8, .groups = 1, .top_groups = 1};
     Pool pool = wide, small = scaled(&wide, 8);
     pool.redundant_experts = 32;
-    assert_int_equal(scale_experts(&pool, 896, 1, &small), 96);
+    assert_int_equal(scale_experts(&pool, &mlp, &small), 96);
     assert_int_equal(small.redundant_experts, 3);
-    assert_int_equal(scale_experts(&pool, 0, 1, &small), 0);
+    assert_int_equal(scale_experts(&pool, NULL, &small), 0);
     small.ep = 4;
-    assert_int_equal(scale_experts(&pool, 896, 32, &small), 64);
+    mlp.groups = mlp.top_groups = 32;
+    assert_int_equal(scale_experts(&pool, &mlp, &small), 64);
     small.ep = 71;
-    assert_int_equal(scale_experts(&pool, 896, 32, &small), 864);
+    assert_int_equal(scale_experts(&pool, &mlp, &small), 864);
+    small.ep = 1;
+    mlp = (MlpSpec){.experts = 256, .top_k = 8, .groups = 8, .top_groups = 4};
+    assert_int_equal(scale_experts(&pool, &mlp, &small), 16);
+    assert_int_equal(small.redundant_experts, 0);
+}
+
+// One rank has no all-to-all, and nothing beside it; two that send keep what they had.
+static void test_scale_drops_what_lies_beside_an_all_to_all(void **state) {
+    (void)state;
+    Pool pool = wide;
+    pool.tp = 1;
+    pool.prefill_overlap = OVERLAP_TWO_BATCH;
+    pool.prefill_sms = 20;
+    pool.dp = 72;
+    pool.expert_placement = EXPERT_PLACEMENT_EPLB;
+    Pool one = scaled(&pool, 1), two = scaled(&pool, 2);
+    assert_int_equal(one.prefill_overlap, OVERLAP_SHARED);
+    assert_int_equal(one.prefill_sms, 0);
+    assert_int_equal(one.expert_placement, EXPERT_PLACEMENT_LINEAR);
+    assert_int_equal(two.prefill_overlap, OVERLAP_TWO_BATCH);
+    assert_int_equal(two.prefill_sms, 20);
+    assert_int_equal(two.expert_placement, EXPERT_PLACEMENT_EPLB);
 }
 
 int main(void) {
@@ -101,6 +126,7 @@ int main(void) {
         cmocka_unit_test(test_scale_keeps_stages_and_replicas),
         cmocka_unit_test(test_scale_refuses),
         cmocka_unit_test(test_scale_experts),
+        cmocka_unit_test(test_scale_drops_what_lies_beside_an_all_to_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,11 +89,14 @@ static void test_bench_case_names(void **state) {
     (void)state;
     Text text = {0};
     bench_case_name(&cases[0], &text);
-    check_text_equals(text_string(&text), "send_recv 1 to 3, 4 ranks on 2 nodes, 262144 B");
+    check_text_equals(text_string(&text), "send_recv int8 1 to 3, 4 ranks on 2 nodes, 262144 B");
     text_free(&text);
     bench_case_name(&cases[1], &text);
     check_text_equals(text_string(&text),
-                      "alltoall hierarchical by 2, 8 ranks on 4 nodes, 524288 B");
+                      "alltoall bf16 hierarchical by 2, 8 ranks on 4 nodes, 524288 B");
+    text_free(&text);
+    bench_case_name(&cases[2], &text); // f32 is not said
+    check_text_equals(text_string(&text), "all_reduce ring, 4 ranks on 1 node, 0 B");
     text_free(&text);
     bench_case_name(&kernels[0], &text);
     check_text_equals(text_string(&text), "gemm f32 n=512 k=128 m=16");

@@ -205,8 +205,22 @@ static void test_timeline_free_accepts_empty_and_twice(void **state) {
     assert_null(example.timeline.totals);
 }
 
+// 30 kB in 1 us over 20 GB/s and a burst of 10 kB: all that passes in that time. Without the burst
+// 20 kB would be all, and of 40 GB/s it is three quarters.
+static void test_timeline_link_share_counts_the_burst(void **state) {
+    (void)state;
+    LinkTotal link = {
+        .busiest_B = 30000, .busiest_Bps = UINT64_C(20000000000), .busiest_burst_B = 10000};
+    assert_true(timeline_link_share(&link, 1000000) == 1);
+    link.busiest_Bps *= 2;
+    link.busiest_burst_B = 0;
+    assert_true(timeline_link_share(&link, 1000000) == 0.75);
+    assert_true(timeline_link_share(&link, 0) == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_timeline_link_share_counts_the_burst),
         cmocka_unit_test(test_timeline_chrome_is_exact_to_the_picosecond),
         cmocka_unit_test(test_timeline_chrome_is_valid_json),
         cmocka_unit_test(test_timeline_chrome_names_ranks_when_expanded),

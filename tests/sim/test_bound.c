@@ -142,8 +142,9 @@ static void check_below(const SmallMachine *machine, const Plan *plan, EvaluateM
 static void test_bound_is_never_above_the_simulated_time(void **state) {
     (void)state;
     static const char *const machines[] = {
-        "switch:8,450GB/s", "switch:6,100GB/s", "hgx-h100:2",
-        "leafspine:nodes=4,gpus=2,nic=50GB/s,nvlink=450GB/s,leaf=4", "torus:2x2x2,100GB/s"};
+        "switch:8,450GB/s",    "switch:6,100GB/s",
+        "hgx-h100:2",          "leafspine:nodes=4,gpus=2,nic=50GB/s,nvlink=450GB/s,leaf=4",
+        "torus:2x2x2,100GB/s", "ring:8,100GB/s"};
     uint32_t checked = 0;
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         SmallMachine machine;

@@ -328,8 +328,35 @@ static void test_evaluate_remembers_what_is_the_same(void **state) {
     small_machine_close(&machine);
 }
 
+// 72 GPUs, each pair joined by a link of its own, are folded by the blocks of the plan: tp of 4 in
+// stages of 32, which send to each other, or in a stage of 12 x 6 and of 4 x 18 whose experts do
+// not divide. Classes of ranks, where every pair is looked at, give the same times.
+static void test_evaluate_folds_joined_gpus_as_they_are_refined(void **state) {
+    (void)state;
+    SmallMachine machine;
+    small_machine_open(&machine, "mesh:72,50GB/s");
+    const Plan plans[] = {make_plan(4, 2, 8), make_plan(4, 1, 16), make_plan(4, 1, 18),
+                          make_plan(2, 1, 12)};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        EvaluateInput input = small_machine_input(&machine);
+        Evaluation folded, refined;
+        Err err = {0};
+        input.form = SIM_FOLDED;
+        check_ok(evaluate_plan(&input, &plans[i], 2, &folded, &err), &err);
+        input.form = SIM_REFINED;
+        check_ok(evaluate_plan(&input, &plans[i], 2, &refined, &err), &err);
+        assert_true(folded.ttft_ps == refined.ttft_ps);
+        assert_true(folded.tpot_ps == refined.tpot_ps);
+        assert_true(folded.prefill_ps == refined.prefill_ps);
+        evaluate_free(&folded);
+        evaluate_free(&refined);
+    }
+    small_machine_close(&machine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_evaluate_folds_joined_gpus_as_they_are_refined),
         cmocka_unit_test(test_evaluate_draws_scale_each_part_and_the_waiting),
         cmocka_unit_test(test_evaluate_bounds_and_parts),
         cmocka_unit_test(test_evaluate_counts_real_requests_and_all_gpus),

@@ -68,7 +68,8 @@ static void check_gemm(SimForm form) {
                            .weight_format = NUMFMT_BF16,
                            .math_format = NUMFMT_BF16}};
     bench_open(&bench, 4, "{\"part\": \"gpu[3]\", \"capacity\": \"80 %\"}", &gemm);
-    Price price = price_gemm(&bench.machine.model, 1024, 1024, 1024, 1, NUMFMT_BF16, NUMFMT_BF16);
+    Price price = price_gemm(&bench.machine.model, 1024, 1024, 1024, 1,
+                             (PriceWeights){.format = NUMFMT_BF16}, NUMFMT_BF16);
     Time slow = (price.time_ps * 5 + 3) / 4;
     sim_machine_run(&bench.machine, &bench.schedule, form, &timeline);
     assert_int_equal(total_of(&timeline, 3, 0).busy_ps, slow);

@@ -88,6 +88,36 @@ static void test_solve_says_what_it_does_not_know(void **state) {
     assert_true(result.high[0] / result.low[0] > 1e3 || isinf(result.high[0]));
 }
 
+// A rate in use by a part, in whole picoseconds: 1 us over the part.
+static bool part_errors(void *context, const double *values, double *out, Err *err) {
+    (void)context;
+    (void)err;
+    for (uint32_t i = 0; i < 3; i++) out[i] = round(1e6 / values[0]) / 2e6 - 1;
+    return true;
+}
+
+// A half, where the logarithm of part / (1 - part) is 0, is told as well as other parts: of 0.4 %
+// errors three say 0.5 within 1.96 x 0.4 % / sqrt(3) = 0.45 %.
+static void test_solve_tells_a_half(void **state) {
+    (void)state;
+    static const double start[] = {0.5}, most[] = {1}, spread[] = {1};
+    static const double sigmas[] = {0.004, 0.004, 0.004};
+    SolveProblem problem = {.parameters = 1,
+                            .observations = 3,
+                            .start = start,
+                            .most = most,
+                            .spread = spread,
+                            .sigma = sigmas,
+                            .errors = part_errors,
+                            .starts = 1};
+    SolveResult result = {0};
+    Err err = {0};
+    check_ok(solve_fit(&problem, &result, &err), &err);
+    check_near(result.values[0], 0.5, 1e-4);
+    check_near(result.low[0], 0.5 * (1 - 0.0045), 1e-3);
+    check_near(result.high[0], 0.5 * (1 + 0.0045), 1e-3);
+}
+
 static bool fails(void *context, const double *values, double *out, Err *err) {
     (void)context;
     (void)values;
@@ -120,6 +150,7 @@ int main(void) {
         cmocka_unit_test(test_solve_finds_a_line),
         cmocka_unit_test(test_solve_leaves_outliers),
         cmocka_unit_test(test_solve_says_what_it_does_not_know),
+        cmocka_unit_test(test_solve_tells_a_half),
         cmocka_unit_test(test_solve_passes_failures_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

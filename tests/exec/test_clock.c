@@ -1,0 +1,35 @@
+// The clock of back ends: one period of it is enough for any run, and sleeps end where it says.
+#include "exec/clock.h"
+#include "tests/check.h"
+
+#include <errno.h>
+
+#define MS (PS_PER_SECOND / 1000)
+
+static void test_clock_fits_a_time_with_any_time_out(void **state) {
+    (void)state;
+    Time first = clock_now(), second = clock_now();
+    assert_true(0 <= first && first <= second);
+    assert_true(second < CLOCK_PERIOD_S * PS_PER_SECOND);
+    assert_true(CLOCK_PERIOD_S * PS_PER_SECOND < TIME_MAX / 2);
+    assert_true(clock_after(first, 5) == first + 5);
+    assert_true(clock_after(first, TIME_MAX) == TIME_MAX);
+}
+
+// A sleep until 2 ms from now ends 2 ms from now, or later.
+static void test_clock_timespec_is_where_a_sleep_ends(void **state) {
+    (void)state;
+    Time end = clock_now() + 2 * MS;
+    struct timespec until = clock_timespec(end);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
+    assert_true(clock_now() >= end);
+    assert_true(clock_now() < end + 60 * PS_PER_SECOND);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clock_fits_a_time_with_any_time_out),
+        cmocka_unit_test(test_clock_timespec_is_where_a_sleep_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
