@@ -8,14 +8,10 @@
 #include <stdlib.h>
 
 #include "exec/collective.h"
+#include "model/base/num.h"
 #include "model/plan/step_shape.h"
 
 // ---- Roles
-
-static int compare_u32(const void *left, const void *right) {
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
 
 // A role begins at 0 and wherever the ranks of some case end.
 static void add_roles(BenchProgram *program, uint32_t ranks) {
@@ -23,7 +19,7 @@ static void add_roles(BenchProgram *program, uint32_t ranks) {
     uint32_t *ends = arena_alloc(&program->arena, list->count + 1, sizeof *ends), first = 0;
     for (uint32_t i = 0; i < list->count; i++) ends[i] = list->cases[i].ranks;
     ends[list->count] = ranks;
-    qsort(ends, list->count + 1, sizeof *ends, compare_u32);
+    qsort(ends, list->count + 1, sizeof *ends, num_compare_u32);
     for (uint32_t i = 0; i <= list->count; i++) {
         RankSet set = {first, ends[i] - first, 0, 1};
         if (ends[i] == first) continue;

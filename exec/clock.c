@@ -4,9 +4,10 @@
 // sees the clock jump back, once in 46 days.
 #include "exec/clock.h"
 
-#include "model/base/units.h"
+#include <limits.h>
 
 #define PS_PER_NS 1000
+#define PS_PER_MS INT64_C(1000000000)
 #define NS_PER_S  INT64_C(1000000000)
 
 static struct timespec read_clock(void) {
@@ -22,6 +23,11 @@ Time clock_now(void) {
 
 Time clock_after(Time from_ps, Time wait_ps) {
     return from_ps < TIME_MAX - wait_ps ? from_ps + wait_ps : TIME_MAX;
+}
+
+int clock_poll_ms(Time wait_ps) {
+    if (wait_ps <= 0) return 0;
+    return wait_ps / PS_PER_MS < INT_MAX ? (int)(wait_ps / PS_PER_MS) + 1 : INT_MAX;
 }
 
 struct timespec clock_timespec(Time at_ps) {

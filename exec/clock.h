@@ -14,6 +14,9 @@ Time clock_now(void);
 // The instant `wait_ps`, 0 or more, after another one; TIME_MAX when that is later.
 Time clock_after(Time from_ps, Time wait_ps);
 
+// What a poll takes to wait so long, not less; 0 when it is no wait at all.
+int clock_poll_ms(Time wait_ps);
+
 // An instant of it, near now, for what waits until a time of CLOCK_MONOTONIC; not before it.
 struct timespec clock_timespec(Time at_ps);
 

@@ -54,7 +54,7 @@ typedef struct InterpResult {
     uint32_t rank_count;
     uint32_t *ranks;
     uint8_t ***buffers;  // [rank][buffer_count] memory after the run; NULL of other roles' buffers
-    uint64_t *size_B;    // [buffer_count] on one rank: as scheduled, or Routing.room_B
+    uint64_t *size_B;    // [buffer_count] on one rank: of the job, or Routing.room_B
     uint64_t *instances; // [op_count] over the ranks and repeats, as the bytes below
     uint64_t linked_B[OP_CLASS_COUNT]; // that these ranks sent to others, and moved inside one;
     uint64_t local_B[OP_CLASS_COUNT];  // not of collectives of a library's own

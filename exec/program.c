@@ -88,8 +88,7 @@ static const CliCommand commands[] = {
          "marked in the timeline that is written. On several hosts (--backend net --hosts "
          "10.0.0.1:2,10.0.0.2:2) either an agent starts the program there, with the same files at "
          "the same paths (--agent ssh), or people do (--by-hand 7000, within ten time-outs): the "
-         "first host is then this "
-         "one, and for each other one the line to type there is printed.",
+         "first host is then this one, and for each other one the line to type there is printed.",
      .options = run_options,
      .min_operands = 1,
      .max_operands = 1},

@@ -11,6 +11,7 @@
 
 #include "exec/backends.h"
 #include "exec/measure.h"
+#include "exec/sum.h"
 #include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/rng.h"
@@ -47,16 +48,13 @@ static uint64_t once(const Run *run, uint64_t sum) {
     return sum / (run->warm_ups + run->iterations);
 }
 
-static bool is_float(NumFmt format) {
-    return format == NUMFMT_F32 || format == NUMFMT_BF16;
-}
-
 // Floats that are whole numbers from -8 to 7, so that sums of a few are exact; any bytes for other
 // formats. A bf16 is the upper half of a float.
 static void fill(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes, uint64_t count) {
     const Run *run = context;
     NumFmt format = run->schedule.buffers[buffer].format;
-    uint64_t element = is_float(format) ? numfmt_bits(format) / 8 : 1;
+    uint32_t element = 1;
+    bool sums = sum_has(format, &element);
     Rng rng;
     rng_seed(&rng, hash_u64(hash_u64(hash_u64(HASH_START, run->seed), buffer), rank));
     for (uint64_t i = 0; i < count; i += element) {
@@ -64,7 +62,7 @@ static void fill(void *context, BufferId buffer, uint32_t rank, uint8_t *bytes, 
         float value = (float)(random >> 60) - 8;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        uint64_t item = !is_float(format) ? random >> 56 : format == NUMFMT_F32 ? bits : bits >> 16;
+        uint64_t item = !sums ? random >> 56 : format == NUMFMT_F32 ? bits : bits >> 16;
         for (uint64_t j = 0; j < element && i + j < count; j++)
             bytes[i + j] = (uint8_t)(item >> (8 * j));
     }
@@ -289,7 +287,11 @@ static bool check_options(const CliArgs *args, const Run *run, Err *err) {
     for (size_t i = 0; !is_model && i < sizeof of_model / sizeof *of_model; i++)
         if (cli_is_given(args, of_model[i]))
             return err_set(err, "--%s: expected --compute model with it", of_model[i]);
-    return true;
+    if (!cli_is_given(args, "by-hand")) return true;
+    if (cli_is_given(args, "agent"))
+        return err_set(err, "--by-hand: expected no --agent with it: either people start hosts, or "
+                            "an agent does");
+    return cli_is_given(args, "hosts") || err_set(err, "--by-hand: expected --hosts with it");
 }
 
 static bool open_job(const CliArgs *args, Run *run, Err *err) {

@@ -27,7 +27,7 @@ typedef struct Reader {
 // A line, with the columns of its ends.
 typedef struct Line {
     char from[NAME_TEXT_MAX], to[NAME_TEXT_MAX];
-    uint32_t from_column, to_column, bytes_column, start_column;
+    uint32_t from_column, to_column;
     uint64_t bytes;
     Time start;
 } Line;
@@ -76,8 +76,8 @@ static bool read_field(Reader *reader, const Field *field, uint32_t position, Li
         out->from_column = field->column;
         return read_end(reader->fabric, field, out->from, err);
     case 1: out->to_column = field->column; return read_end(reader->fabric, field, out->to, err);
-    case 2: out->bytes_column = field->column; return fields_size(field, &out->bytes, err);
-    case 3: out->start_column = field->column; return read_start(field, &out->start, err);
+    case 2: return fields_size(field, &out->bytes, err);
+    case 3: return read_start(field, &out->start, err);
     default: break;
     }
     return err_set(err, "expected FROM, TO, BYTES and at most START, found more");

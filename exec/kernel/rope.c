@@ -43,7 +43,7 @@ static double frequency(const RopeSpec *spec, uint32_t pair) {
 void rope_build(const RopeSpec *spec, uint64_t positions, RopeTable *out) {
     uint32_t pairs = spec->width / 2;
     double scale = mscale(spec->factor, spec->mscale) / mscale(spec->factor, spec->mscale_all_dim);
-    RopeTable table = {.pairs = spec->pairs, .width = spec->width, .positions = positions};
+    RopeTable table = {.pairs = spec->pairs, .width = spec->width};
     table.cosines = mem_alloc(positions * pairs, sizeof *table.cosines);
     table.sines = mem_alloc(positions * pairs, sizeof *table.sines);
     for (uint32_t pair = 0; pair < pairs; pair++) {

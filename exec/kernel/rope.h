@@ -25,8 +25,7 @@ typedef struct RopeSpec {
 typedef struct RopeTable {
     RopePairs pairs;
     uint32_t width;
-    uint64_t positions;
-    float *cosines, *sines; // [positions][width / 2]
+    float *cosines, *sines; // [position][width / 2]
 } RopeTable;
 
 void rope_build(const RopeSpec *spec, uint64_t positions, RopeTable *out);

@@ -50,7 +50,7 @@ typedef struct World {
     Post *posts; // heap
     uint32_t post_count, post_capacity;
     _Atomic bool stopped;
-    bool has_news; // another rank failed; on rank 0 with the reason
+    _Atomic bool has_news; // another rank failed; on rank 0 with the reason
     Err news;
     Time ahead_ps, error_ps; // this clock and that of rank 0
 } World;

@@ -12,14 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "exec/clock.h"
 #include "exec/net/door.h"
-#include "exec/net/endpoint.h"
 #include "model/base/file.h"
 #include "model/base/mem.h"
 
-#define PS_PER_MS  INT64_C(1000000000)
-#define TRIES_MAX  8                // of one connection
-#define TRY_GAP_PS (10 * PS_PER_MS) // before the second; each further one waits twice as long
+#define TRIES_MAX  8                     // of one connection
+#define TRY_GAP_PS (PS_PER_SECOND / 100) // before the second; each further one waits twice as long
 
 typedef enum ConnState { CONN_CONNECTING, CONN_ANSWER, CONN_WAITING } ConnState;
 
@@ -51,19 +50,11 @@ static int *socket_of(Connecting *all, uint32_t mine, uint32_t theirs) {
     return &all->sockets[(size_t)local * plan->hosts->ranks + theirs];
 }
 
-static void greet(const Connecting *all, uint32_t mine, uint32_t theirs,
-                  uint8_t bytes[FRAME_GREETING_B]) {
+static bool greet(const Connecting *all, int socket, uint32_t mine, uint32_t theirs) {
     FrameGreeting greeting = all->plan->greeting;
     greeting.from = mine;
     greeting.to = theirs;
-    frame_write_greeting(&greeting, bytes);
-}
-
-// A greeting fits in an empty buffer.
-static bool send_greeting(const Connecting *all, int socket, uint32_t mine, uint32_t theirs) {
-    uint8_t bytes[FRAME_GREETING_B];
-    greet(all, mine, theirs, bytes);
-    return send(socket, bytes, sizeof bytes, MSG_NOSIGNAL) == (ssize_t)sizeof bytes;
+    return door_greet(socket, &greeting);
 }
 
 // ---- Connections of ours
@@ -119,7 +110,7 @@ static bool try_later(const Connecting *all, Conn *conn, const char *why, Err *e
     close(conn->socket);
     conn->socket = -1;
     conn->state = CONN_WAITING;
-    conn->again_ps = endpoint_clock() + (TRY_GAP_PS << (conn->tries - 1));
+    conn->again_ps = clock_now() + (TRY_GAP_PS << (conn->tries - 1));
     return true;
 }
 
@@ -130,7 +121,7 @@ static bool finish_connect(Connecting *all, Conn *conn, Err *err) {
     if (code == ECONNRESET) return try_later(all, conn, file_reason(code), err);
     if (code != 0) return lost(all, conn, file_reason(code), err);
     conn->state = CONN_ANSWER;
-    return send_greeting(all, conn->socket, conn->mine, conn->theirs) ||
+    return greet(all, conn->socket, conn->mine, conn->theirs) ||
            try_later(all, conn, "it does not listen", err);
 }
 
@@ -171,7 +162,7 @@ static bool move_conn(Connecting *all, uint32_t index, short events, Err *err) {
     switch (conn->state) {
     case CONN_CONNECTING: return events == 0 || finish_connect(all, conn, err);
     case CONN_ANSWER: return events == 0 || read_answer(all, index, err);
-    case CONN_WAITING: return endpoint_clock() < conn->again_ps || begin_one(all, conn, err);
+    case CONN_WAITING: return clock_now() < conn->again_ps || begin_one(all, conn, err);
     }
     assert(0);
     return false;
@@ -195,7 +186,7 @@ static bool is_awaited(Connecting *all, const FrameGreeting *greeting, Err *err)
 static bool take_guest(void *context, int socket, const FrameGreeting *greeting, Err *why) {
     Connecting *all = context;
     if (!is_awaited(all, greeting, why)) return false;
-    if (!send_greeting(all, socket, greeting->to, greeting->from))
+    if (!greet(all, socket, greeting->to, greeting->from))
         return err_set(why, "it does not listen");
     keep(all, greeting->to, greeting->from, socket);
     return true;
@@ -249,12 +240,12 @@ static bool name_missing(Connecting *all, Err *err) {
 }
 
 static bool connect_rest(Connecting *all, Err *err) {
-    Time deadline = endpoint_clock() + all->plan->time_out_ps;
+    Time deadline = clock_now() + all->plan->time_out_ps;
     while (all->left > 0) {
         uint32_t count = fill_polls(all);
-        Time now = endpoint_clock(), next = next_ps(all, deadline);
+        Time now = clock_now(), next = next_ps(all, deadline);
         if (now >= deadline) return name_missing(all, err);
-        if (poll(all->polls, count, next > now ? (int)((next - now) / PS_PER_MS) + 1 : 0) < 0) {
+        if (poll(all->polls, count, clock_poll_ms(next - now)) < 0) {
             if (errno == EINTR) continue;
             return err_set(err, "cannot wait for connections: %s", file_reason(errno));
         }
@@ -295,8 +286,8 @@ void connect_close(int *sockets, uint32_t count) {
 
 static bool wait_readable(int socket, Time deadline, Err *err) {
     struct pollfd one = {.fd = socket, .events = POLLIN};
-    Time wait_ps = deadline - endpoint_clock();
-    if (wait_ps > 0 && poll(&one, 1, (int)(wait_ps / PS_PER_MS) + 1) > 0) return true;
+    Time wait_ps = deadline - clock_now();
+    if (wait_ps > 0 && poll(&one, 1, clock_poll_ms(wait_ps)) > 0) return true;
     return err_set(err, "no answer about its clock");
 }
 
@@ -324,12 +315,12 @@ static bool send_8(int socket, uint64_t value, Err *err) {
 
 bool connect_ask_clock(int socket, Time time_out_ps, Time *out_ahead_ps, Time *out_error_ps,
                        Err *err) {
-    Time best = TIME_MAX, ahead = 0, deadline = endpoint_clock() + time_out_ps;
+    Time best = TIME_MAX, ahead = 0, deadline = clock_now() + time_out_ps;
     for (uint32_t i = 0; i < CLOCK_QUESTIONS; i++) {
         uint64_t theirs;
-        Time before = endpoint_clock();
+        Time before = clock_now();
         if (!send_8(socket, i, err) || !receive_8(socket, &theirs, deadline, err)) return false;
-        Time round_ps = endpoint_clock() - before;
+        Time round_ps = clock_now() - before;
         if (round_ps >= best) continue;
         best = round_ps;
         ahead = before + round_ps / 2 - (Time)theirs;
@@ -340,11 +331,11 @@ bool connect_ask_clock(int socket, Time time_out_ps, Time *out_ahead_ps, Time *o
 }
 
 bool connect_answer_clock(int socket, Time time_out_ps, Err *err) {
-    Time deadline = endpoint_clock() + time_out_ps;
+    Time deadline = clock_now() + time_out_ps;
     for (uint32_t i = 0; i < CLOCK_QUESTIONS; i++) {
         uint64_t question;
         if (!receive_8(socket, &question, deadline, err) ||
-            !send_8(socket, (uint64_t)endpoint_clock(), err))
+            !send_8(socket, (uint64_t)clock_now(), err))
             return false;
     }
     return true;

@@ -135,6 +135,12 @@ bool door_look(Door *door, const struct pollfd *polls, DoorTake *take, void *con
     return polls[0].revents == 0 || let_some_in(door, take, context, err);
 }
 
+bool door_greet(int socket, const FrameGreeting *greeting) {
+    uint8_t bytes[FRAME_GREETING_B];
+    frame_write_greeting(greeting, bytes);
+    return send(socket, bytes, sizeof bytes, MSG_NOSIGNAL) == (ssize_t)sizeof bytes;
+}
+
 void door_close(Door *door) {
     for (uint32_t i = 0; i < door->count; i++) close(door->guests[i].socket);
     door->count = 0;

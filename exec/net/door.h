@@ -47,6 +47,9 @@ Time door_next_ps(const Door *door);
 // After poll, in any case: hears guests, lets others in, sends away who took too long. False when
 // no connection can be taken any more.
 bool door_look(Door *door, const struct pollfd *polls, DoorTake *take, void *context, Err *err);
+// Of the side that comes and of the one that takes: false when the other one does not listen. A
+// greeting fits in an empty buffer.
+bool door_greet(int socket, const FrameGreeting *greeting);
 // Guests are sent away without a word; says how many more were refused than there are notes.
 void door_close(Door *door);
 

@@ -50,10 +50,6 @@ struct Endpoint {
     pthread_cond_t helper_wake;
 };
 
-Time endpoint_clock(void) {
-    return clock_now();
-}
-
 // ---- Failure
 
 static bool stopped(const Endpoint *endpoint, Err *err) {
@@ -160,9 +156,9 @@ static void take_events(Endpoint *endpoint, const struct epoll_event *events, in
 }
 
 static int milliseconds_until(const Endpoint *endpoint, Time deadline) {
-    Time left = deadline - endpoint_clock();
+    Time left = deadline - clock_now();
     if (left > ASK_MS * PS_PER_MS && has_unacknowledged(endpoint)) return ASK_MS;
-    return left <= 0 ? 0 : left / PS_PER_MS >= INT32_MAX ? INT32_MAX : (int)(left / PS_PER_MS) + 1;
+    return clock_poll_ms(left);
 }
 
 // The caller takes the part of the poller for one turn: until something moved or the deadline.
@@ -238,7 +234,7 @@ static bool timed_out(const Endpoint *endpoint, const Party *party, Err *err) {
 
 // The lock is held. False when the rank failed.
 static bool wait_for(Endpoint *endpoint, Party *party, Err *err) {
-    Time deadline = endpoint_clock() + endpoint->setup.time_out_ps;
+    Time deadline = clock_now() + endpoint->setup.time_out_ps;
     struct timespec until = clock_timespec(deadline);
     while (!endpoint->failed && !party_is_done(endpoint, party)) {
         Err late = {0};
@@ -248,7 +244,7 @@ static bool wait_for(Endpoint *endpoint, Party *party, Err *err) {
             poll_once(endpoint, deadline);
             hand_over(endpoint, party);
         }
-        if (endpoint_clock() < deadline || party_is_done(endpoint, party)) continue;
+        if (clock_now() < deadline || party_is_done(endpoint, party)) continue;
         timed_out(endpoint, party, &late);
         fail(endpoint, &late);
     }
@@ -281,7 +277,7 @@ static void *help(void *context) {
         bool polls = !endpoint->failed && !endpoint->polls && endpoint->party_count == 0 &&
                      has_sends(endpoint);
         if (polls) {
-            poll_once(endpoint, endpoint_clock() + endpoint->setup.time_out_ps);
+            poll_once(endpoint, clock_now() + endpoint->setup.time_out_ps);
             hand_over(endpoint, NULL);
         } else {
             pthread_cond_wait(&endpoint->helper_wake, &endpoint->lock);
@@ -375,7 +371,7 @@ static bool start(void *self, uint32_t rank, Err *err) {
 
 static Time now(void *self) {
     const Endpoint *endpoint = self;
-    return endpoint_clock() - endpoint->setup.ahead_ps;
+    return clock_now() - endpoint->setup.ahead_ps;
 }
 
 static void stop(void *self, uint32_t rank, const Err *why) {

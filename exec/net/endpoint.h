@@ -39,7 +39,4 @@ BackEnd endpoint_back_end(Endpoint *endpoint);
 // Waits until all that was posted is written and all ranks of the run have come here.
 bool endpoint_finish(Endpoint *endpoint, Err *err);
 
-// CLOCK_MONOTONIC, which all processes of one kernel share.
-Time endpoint_clock(void);
-
 #endif

@@ -17,11 +17,7 @@
 #include "exec/net/control.h"
 #include "exec/net/door.h"
 #include "model/base/file.h"
-#include "model/base/mem.h"
-
-#define PS_PER_MS INT64_C(1000000000)
-#define SAFE                                                                                       \
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-" // for a shell
+#include "model/plan/launch_shell.h"
 
 typedef struct Hand {
     const HandPlan *plan;
@@ -35,43 +31,24 @@ static FrameGreeting greeting_of(const uint8_t *token, uint32_t from, uint32_t t
     return greeting;
 }
 
-static bool send_greeting(int socket, const FrameGreeting *greeting) {
-    uint8_t bytes[FRAME_GREETING_B];
-    frame_write_greeting(greeting, bytes);
-    return send(socket, bytes, sizeof bytes, MSG_NOSIGNAL) == (ssize_t)sizeof bytes;
-}
-
 static bool make_blocking(int socket) {
     return fcntl(socket, F_SETFL, 0) == 0;
 }
 
 // ---- What to type
 
-static void add_word(const char *word, Text *out) {
-    text_add_char(out, ' ');
-    if (*word != '\0' && word[strspn(word, SAFE)] == '\0') {
-        text_add(out, word);
-        return;
-    }
-    text_add_char(out, '\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            text_add(out, "'\\''");
-        else
-            text_add_char(out, *word);
-    }
-    text_add_char(out, '\'');
-}
-
 void hand_command(const HandPlan *plan, uint32_t host, Text *out) {
     char text[ADDRESS_TEXT_MAX];
     Text where = {0};
     text_add(out, "moesim-run");
-    for (uint32_t i = 0; i < plan->word_count; i++) add_word(plan->words[i], out);
+    for (uint32_t i = 0; i < plan->word_count; i++) {
+        text_add_char(out, ' ');
+        launch_shell_quote(plan->words[i], out);
+    }
     text_addf(&where, "%s/%u/", address_text(&plan->where, text), host);
     for (uint32_t i = 0; i < FRAME_TOKEN_B; i++) text_addf(&where, "%02x", plan->token[i]);
-    add_word(HAND_OPTION, out);
-    add_word(text_string(&where), out);
+    text_add(out, " " HAND_OPTION " ");
+    launch_shell_quote(text_string(&where), out);
     text_free(&where);
 }
 
@@ -85,7 +62,7 @@ static bool take_host(void *context, int socket, const FrameGreeting *greeting, 
     if (greeting->to != CONTROL_HOST || host == 0 || host >= hand->plan->hosts->count)
         return err_set(why, "host %u does not come here", host);
     if (hand->sockets[host] >= 0) return err_set(why, "host %u has come already", host);
-    if (!send_greeting(socket, &mine) || !make_blocking(socket))
+    if (!door_greet(socket, &mine) || !make_blocking(socket))
         return err_set(why, "it does not listen");
     hand->sockets[host] = socket;
     hand->left--;
@@ -114,7 +91,7 @@ static bool wait_for_all(Hand *hand, Door *door, Err *err) {
         Time next = door_next_ps(door) < deadline ? door_next_ps(door) : deadline;
         Time now = clock_now();
         if (now >= deadline) return name_missing(hand, err);
-        if (poll(polls, count, next > now ? (int)((next - now) / PS_PER_MS) + 1 : 0) < 0) {
+        if (poll(polls, count, clock_poll_ms(next - now)) < 0) {
             if (errno == EINTR) continue;
             return err_set(err, "cannot wait for hosts: %s", file_reason(errno));
         }
@@ -184,7 +161,7 @@ static bool wait_ready(int socket, short events, Time deadline) {
     struct pollfd one = {.fd = socket, .events = events};
     for (;;) {
         Time left_ps = deadline - clock_now();
-        int count = poll(&one, 1, left_ps > 0 ? (int)(left_ps / PS_PER_MS) + 1 : 0);
+        int count = poll(&one, 1, clock_poll_ms(left_ps));
         if (count > 0) return true;
         if (count == 0 && left_ps <= 0) return false;
     }
@@ -233,7 +210,7 @@ bool hand_join(const char *where, Time time_out_ps, int *out_socket, Err *err) {
     int one = socket(address.any.sa_family, SOCK_STREAM, 0);
     if (one < 0) return err_set(err, "cannot make a socket: %s", file_reason(errno));
     bool good = connect_to(one, &address, deadline, err) &&
-                (send_greeting(one, &greeting) || err_set(err, "it does not listen")) &&
+                (door_greet(one, &greeting) || err_set(err, "it does not listen")) &&
                 hear_answer(one, &greeting, deadline, err) &&
                 (make_blocking(one) || err_set(err, "cannot set up a socket"));
     if (good) {

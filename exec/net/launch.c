@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/clock.h"
 #include "exec/net/endpoint.h"
 #include "exec/net/hand.h"
 #include "exec/result.h"
@@ -35,7 +36,7 @@ static void stop_all(Launch *launch) {
     Err unheard = {0};
     if (launch->failed) return;
     launch->failed = true;
-    launch->kill_at_ps = endpoint_clock() + 2 * SERVE_GRACE_PS;
+    launch->kill_at_ps = clock_now() + 2 * SERVE_GRACE_PS;
     for (uint32_t i = 0; i < launch->hosts->count; i++) {
         if (launch->of[i].socket >= 0)
             control_write(launch->of[i].socket, CONTROL_STOP, 0, NULL, 0, &unheard);
@@ -87,11 +88,16 @@ static bool report(const Launch *launch, Err *err) {
 
 // ---- What hosts say
 
-static bool is_all(const Launch *launch, bool connected) {
-    for (uint32_t i = 0; i < launch->hosts->count; i++) {
-        if (!(connected ? launch->of[i].is_connected : launch->of[i].listens)) return false;
-    }
-    return true;
+static bool all_listen(const Launch *launch) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < launch->hosts->count; i++) count += launch->of[i].listens;
+    return count == launch->hosts->count;
+}
+
+static bool all_are_connected(const Launch *launch) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < launch->hosts->count; i++) count += launch->of[i].is_connected;
+    return count == launch->hosts->count;
 }
 
 static bool tell_peers(Launch *launch, Err *err) {
@@ -177,7 +183,7 @@ static bool take_host(Launch *launch, uint32_t host, const ControlMessage *messa
     if (message->kind == CONTROL_LISTENING) {
         one->listens = true;
         return take_value(message, &one->where, sizeof one->where, err) &&
-               (!is_all(launch, false) || tell_peers(launch, err));
+               (!all_listen(launch) || tell_peers(launch, err));
     }
     if (message->kind == CONTROL_CONNECTED) {
         one->is_connected = true;
@@ -244,20 +250,19 @@ static uint32_t fill_polls(const Launch *launch, struct pollfd *polls) {
 
 // The next time at which something has to happen although nobody says anything; 0: none.
 static Time next_ps(const Launch *launch) {
-    return launch->kill_at_ps != 0 || is_all(launch, true) ? launch->kill_at_ps
-                                                           : launch->connect_by_ps;
+    return launch->kill_at_ps != 0 || all_are_connected(launch) ? launch->kill_at_ps
+                                                                : launch->connect_by_ps;
 }
 
 static int time_left_ms(const Launch *launch) {
     if (next_ps(launch) == 0) return -1;
-    Time left_ps = next_ps(launch) - endpoint_clock();
-    return left_ps <= 0 ? 0 : (int)(left_ps / PS_PER_MS) + 1;
+    return clock_poll_ms(next_ps(launch) - clock_now());
 }
 
 // A host that never came is one that an agent did not reach.
 static void check_connected(Launch *launch) {
     char text[UNITS_TEXT_MAX], why[64];
-    if (launch->failed || endpoint_clock() < launch->connect_by_ps) return;
+    if (launch->failed || clock_now() < launch->connect_by_ps) return;
     for (uint32_t i = 0; i < launch->hosts->count; i++) {
         if (launch->of[i].is_connected) continue;
         snprintf(why, sizeof why, "did not connect within %s",
@@ -276,7 +281,7 @@ static void watch(Launch *launch) {
                 fail_host(launch, i, err.text);
         }
         check_connected(launch);
-        if (launch->kill_at_ps != 0 && endpoint_clock() >= launch->kill_at_ps) return;
+        if (launch->kill_at_ps != 0 && clock_now() >= launch->kill_at_ps) return;
     }
 }
 
@@ -326,7 +331,7 @@ static bool run_hosts(Launch *launch, InterpResult *out, Err *err) {
     Err why = {0};
     if (launch_start_hosts(launch, &why)) {
         // once to be there, once to connect
-        launch->connect_by_ps = endpoint_clock() + 2 * launch->options->time_out_ps;
+        launch->connect_by_ps = clock_now() + 2 * launch->options->time_out_ps;
         watch(launch);
     } else {
         launch->host_failed = why;

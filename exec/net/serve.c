@@ -13,16 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec/net/address.h"
+#include "exec/clock.h"
 #include "exec/net/connect.h"
 #include "exec/net/control.h"
 #include "exec/net/endpoint.h"
-#include "exec/net/worker.h"
 #include "exec/net/shared.h"
+#include "exec/net/worker.h"
 #include "model/base/file.h"
 #include "model/base/mem.h"
-
-#define PS_PER_MS INT64_C(1000000000)
 
 typedef struct Child {
     pid_t process; // 0: has ended
@@ -69,15 +67,17 @@ static void read_kernel(char kernel[SERVE_KERNEL_B]) {
 
 static bool hear_setup(Serve *serve, Time time_out_ps, Err *err) {
     struct pollfd in = {.fd = serve->in, .events = POLLIN};
-    Time deadline = endpoint_clock() + time_out_ps;
+    Time deadline = clock_now() + time_out_ps;
     ControlMessage message;
     char text[UNITS_TEXT_MAX];
     bool has = false, is_open = true;
     while (is_open) {
-        Time left_ps = deadline - endpoint_clock();
+        Time left_ps = deadline - clock_now();
         if (!control_next(&serve->reader, &message, &has, err)) return false;
         if (has) break;
-        if (left_ps <= 0 || poll(&in, 1, (int)(left_ps / PS_PER_MS) + 1) == 0)
+        int count = left_ps > 0 ? poll(&in, 1, clock_poll_ms(left_ps)) : 0;
+        if (count < 0 && errno == EINTR) continue;
+        if (count == 0)
             return err_set(err, "the first process said nothing within %s",
                            units_format_time(time_out_ps, text));
         if (!control_read(&serve->reader, serve->in, &is_open, err)) return false;
@@ -298,7 +298,7 @@ static bool hear_rank(Serve *serve, uint32_t local, Err *err) {
 
 static bool tell_arrived(Serve *serve, Err *err) {
     while (shared_has_arrived(&serve->shared, serve->round + 1)) {
-        ServeRound round = {.round = ++serve->round, .time_ps = endpoint_clock() - serve->ahead_ps};
+        ServeRound round = {.round = ++serve->round, .time_ps = clock_now() - serve->ahead_ps};
         if (!control_write(serve->out, CONTROL_ARRIVED, serve->setup.host, &round, sizeof round,
                            err))
             return false;
@@ -317,7 +317,7 @@ static bool take_order(Serve *serve, const ControlMessage *message, Err *err) {
         return err_set(err, "the first process said \"%s\", expected \"start\" or \"stop\"",
                        control_names[message->kind]);
     shared_stop(&serve->shared);
-    if (serve->kill_at_ps == 0) serve->kill_at_ps = endpoint_clock() + SERVE_GRACE_PS;
+    if (serve->kill_at_ps == 0) serve->kill_at_ps = clock_now() + SERVE_GRACE_PS;
     return true;
 }
 
@@ -334,8 +334,7 @@ static bool hear_first(Serve *serve, Err *err) {
 
 static int time_left_ms(const Serve *serve) {
     if (serve->kill_at_ps == 0) return -1;
-    Time left_ps = serve->kill_at_ps - endpoint_clock();
-    return left_ps <= 0 ? 0 : (int)(left_ps / PS_PER_MS) + 1;
+    return clock_poll_ms(serve->kill_at_ps - clock_now());
 }
 
 static bool watch_once(Serve *serve, struct pollfd *polls, Err *err) {
@@ -355,7 +354,7 @@ static bool watch_once(Serve *serve, struct pollfd *polls, Err *err) {
             return false;
     }
     if (polls[0].revents != 0 && !hear_first(serve, err)) return false;
-    if (serve->kill_at_ps != 0 && endpoint_clock() >= serve->kill_at_ps) kill_ranks(serve);
+    if (serve->kill_at_ps != 0 && clock_now() >= serve->kill_at_ps) kill_ranks(serve);
     return true;
 }
 

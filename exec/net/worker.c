@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include "exec/clock.h"
 #include "exec/net/control.h"
 #include "exec/result.h"
 
@@ -21,9 +22,9 @@ static bool tell_result(const ServeJob *job, const InterpResult *result, uint32_
 }
 
 static void wait_until_stopped(const EndpointSetup *setup) {
-    Time deadline = endpoint_clock() + setup->time_out_ps;
+    Time deadline = clock_now() + setup->time_out_ps;
     struct pollfd bell = {.fd = setup->shared->bells[setup->rank - setup->first], .events = POLLIN};
-    while (!shared_is_stopped(setup->shared) && endpoint_clock() < deadline) {
+    while (!shared_is_stopped(setup->shared) && clock_now() < deadline) {
         poll(&bell, 1, LOOK_MS);
         shared_hear(setup->shared, setup->rank - setup->first);
     }

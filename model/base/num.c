@@ -93,3 +93,13 @@ int64_t num_round(double x) {
     int64_t whole = (int64_t)x;
     return x - (double)whole >= 0.5 ? whole + 1 : whole;
 }
+
+int num_compare_u32(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+int num_compare_doubles(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}

@@ -42,8 +42,7 @@ typedef enum QuantSchemeId {
 } QuantSchemeId;
 
 typedef struct QuantScheme {
-    const char *name; // for messages
-    NumFmt numfmt;
+    const char *name;          // for messages
     const char *suffix, *type; // of the codes, instead of ".weight"
     uint32_t packed;           // weights in one stored element, along the inputs
     // Fused experts stay fused, and codes are [rows, inputs / group, group / packed]. Otherwise

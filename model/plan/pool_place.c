@@ -11,6 +11,7 @@
 
 #include "model/base/hash.h"
 #include "model/base/mem.h"
+#include "model/base/num.h"
 #include "model/plan/plan.h"
 
 uint32_t pool_place_node(const Fabric *fabric) {
@@ -166,11 +167,6 @@ bool pool_place_order(const Fabric *fabric, const Pool *pool, uint32_t **out, Er
 
 // ---- What differs
 
-static int compare_u32(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 // Sorted numbers become how often each occurs, sorted; returns how many there are.
 static uint32_t count_runs(uint32_t *numbers, uint32_t count) {
     uint32_t runs = 0;
@@ -178,7 +174,7 @@ static uint32_t count_runs(uint32_t *numbers, uint32_t count) {
         for (end = i; end < count && numbers[end] == numbers[i]; end++) continue;
         numbers[runs++] = end - i;
     }
-    qsort(numbers, runs, sizeof *numbers, compare_u32);
+    qsort(numbers, runs, sizeof *numbers, num_compare_u32);
     return runs;
 }
 
@@ -191,7 +187,7 @@ static Digest lie_of(const Fabric *fabric, const uint32_t *places, uint32_t rank
         Digest group = HASH_START;
         for (uint32_t i = 0; i < size; i++)
             blocks[i] = block_of(fabric, places[g * size + i], block);
-        qsort(blocks, size, sizeof *blocks, compare_u32);
+        qsort(blocks, size, sizeof *blocks, num_compare_u32);
         uint32_t runs = count_runs(blocks, size);
         for (uint32_t i = 0; i < runs; i++) group = hash_u64(group, blocks[i]);
         sum += hash_spread(group);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "model/base/num.h"
 #include "model/plan/schedule_internal.h"
 
 // ---- Meetings
@@ -20,17 +21,12 @@ RoleId *schedule_wire_owners(const Schedule *schedule) {
     return owners;
 }
 
-static int compare_u32(const void *a, const void *b) {
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
-}
-
 // The members of one group as roles, ascending, with counts; both arrays are of the group's size.
 static uint32_t gather_roles(const GroupFamily *family, uint32_t group, const RoleId *owners,
                              RoleId *roles, uint32_t *counts) {
     for (uint32_t j = 0; j < family->size; j++)
         roles[j] = owners[schedule_group_member(family, group, j)];
-    qsort(roles, family->size, sizeof *roles, compare_u32);
+    qsort(roles, family->size, sizeof *roles, num_compare_u32);
     uint32_t count = 0;
     for (uint32_t j = 0; j < family->size; j++) {
         if (count > 0 && roles[count - 1] == roles[j]) {

@@ -9,17 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/num.h"
+
 double score_error(const ScoreRow *row) {
     return 100 * (row->predicted - row->measured) / row->basis;
 }
 
 static double size_of(double error) {
     return error < 0 ? -error : error;
-}
-
-static int compare_doubles(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
 }
 
 // ---- Series
@@ -58,7 +55,7 @@ static ScoreErrors errors_of(const Keyed *rows, uint32_t count, uint32_t predict
         sum += error;
         scratch[used++] = size_of(error);
     }
-    qsort(scratch, used, sizeof *scratch, compare_doubles);
+    qsort(scratch, used, sizeof *scratch, num_compare_doubles);
     uint32_t middle = used / 2;
     return (ScoreErrors){
         .median = used % 2 == 1 ? scratch[middle] : (scratch[middle - 1] + scratch[middle]) / 2,

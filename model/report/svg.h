@@ -17,7 +17,6 @@
 
 #include "model/base/text.h"
 
-#define SVG_WIDTH     760        // of every chart, in user units
 #define SVG_NO_WINNER UINT32_MAX // a cell of SvgHeat that nothing wins
 
 // What values of an axis are, so that ticks read "20 ms", "80 GB", "4k", "$2.50", "40 %". Values

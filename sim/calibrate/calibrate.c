@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/num.h"
 
 #define STARTS      9
 #define NOISE_LEAST 0.004 // of a sample: no clock and no machine is steadier than that
@@ -289,11 +290,6 @@ static bool leave_out(const CalibrateInput *input, CalibrateResult *result, cons
     return done;
 }
 
-static int compare_doubles(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
 // Which time of a case.
 typedef double TimeOf(const CalibrateCase *one);
 static double prior_of(const CalibrateCase *one) {
@@ -326,7 +322,7 @@ static CalibrateErrors sum_up(const CalibrateResult *result, uint32_t first, uin
         errors.mean += fabs(error);
     }
     if (errors.count > 0) {
-        qsort(sizes, errors.count, sizeof *sizes, compare_doubles);
+        qsort(sizes, errors.count, sizeof *sizes, num_compare_doubles);
         errors.bias /= errors.count;
         errors.mean /= errors.count;
         errors.p90 = sizes[(uint32_t)(0.9 * (errors.count - 1) + 0.5)];

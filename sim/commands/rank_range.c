@@ -24,9 +24,8 @@ typedef struct Point {
     uint64_t requests;
     uint32_t size; // GPUs at most; 0: the machine
     Ranking ranking;
-    bool has_pools; // else `no_pools` says why there are none, when they were asked for
     PoolsRanking pools;
-    Err no_pools;
+    Err no_pools; // why there are none, when they were asked for
 } Point;
 
 typedef struct Points {
@@ -76,7 +75,7 @@ static void rank_separate(Points *points, const EvaluateInput *input, Point *poi
     spec.gpus = point->size;
     spec.scope = points->is_front ? POOLS_FRONT : POOLS_BEST;
     spec.is_quiet = true;
-    point->has_pools = pools_rank(input, &spec, &point->pools, &point->no_pools);
+    pools_rank(input, &spec, &point->pools, &point->no_pools);
 }
 
 static bool is_feasible(const Point *point) {

@@ -37,7 +37,7 @@ struct Chooser {
     uint32_t count, capacity;
     KeyMap by_case;
     ChooseExit exit;    // of the machine
-    ChooseLoads *loads; // NULL: it is uniform
+    ChooseLoads *loads; // NULL: nothing of them holds
     Pool placed;        // whose ranks are at `places`
     uint32_t *places;
 };
@@ -66,12 +66,8 @@ void choose_close(Chooser *chooser) {
 
 // ---- One case
 
-static uint32_t block_size(const Fabric *fabric) {
-    return fabric->domain_size > 1 ? fabric->domain_size : fabric->node_size;
-}
-
 uint32_t choose_inner(const Fabric *fabric, const GroupFamily *family, uint32_t first_gpu) {
-    uint32_t block = block_size(fabric), stride = family->stride > 0 ? family->stride : 1;
+    uint32_t block = choose_cut_domain(fabric), stride = family->stride > 0 ? family->stride : 1;
     if (block == 0 || block % stride != 0) return 1;
     uint32_t inner = (uint32_t)wide_gcd(family->size, block / stride);
     bool is_aligned = (first_gpu + family->first) % (inner * stride) == 0 &&
@@ -82,7 +78,7 @@ uint32_t choose_inner(const Fabric *fabric, const GroupFamily *family, uint32_t 
 // The same of ranks in any order: runs of as many that all share a domain.
 static uint32_t inner_of_places(const Fabric *fabric, const ChooseCase *given) {
     const GroupFamily *family = &given->family;
-    uint32_t block = block_size(fabric), inner = family->size;
+    uint32_t block = choose_cut_domain(fabric), inner = family->size;
     for (uint32_t g = 0; block > 0 && g < family->count; g++) {
         uint32_t run = 1, last = UINT32_MAX;
         for (uint32_t j = 0; j <= family->size; j++, run++) {
@@ -247,7 +243,7 @@ static Digest case_key(const ChooseCase *given) {
 // the places that are alike; places on the machine as it is may differ by their faults.
 static ChooseCase moved_to_front(const Chooser *chooser, const ChooseCase *given) {
     ChooseCase moved = *given;
-    uint32_t block = block_size(&chooser->fabric);
+    uint32_t block = choose_cut_domain(&chooser->fabric);
     moved.family.first = 0;
     if (given->places != NULL) {
         moved.places += given->family.first;
@@ -279,7 +275,7 @@ static bool is_refused(const Choice *choice) {
 // domains. Those share nothing across domains, and the first one is the fullest.
 static bool take_first_domain(const Chooser *chooser, const ChooseCase *given, ChooseCase *out) {
     const GroupFamily *family = &given->family;
-    uint32_t domain = block_size(&chooser->fabric), inside = 0;
+    uint32_t domain = choose_cut_domain(&chooser->fabric), inside = 0;
     if (domain == 0 || (family->stride > 1 && family->period == 0)) return false;
     for (uint32_t g = 0; g < family->count; g++) {
         uint32_t first = given->first_gpu + schedule_group_member(family, g, 0);

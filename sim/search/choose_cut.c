@@ -16,7 +16,7 @@
 #include "model/base/wide.h"
 #include "sim/net.h"
 
-static uint32_t domain_of(const Fabric *fabric) {
+uint32_t choose_cut_domain(const Fabric *fabric) {
     return fabric->domain_size > 1 ? fabric->domain_size : fabric->node_size;
 }
 
@@ -51,7 +51,7 @@ static void take_exit(const Fabric *fabric, const Calib *calib, const Route *rou
 // domain has the shortest.
 void choose_cut_exit(const Fabric *fabric, const Calib *calib, ChooseExit *out) {
     const FabricShape *shape = &fabric->shape;
-    uint32_t domain = domain_of(fabric), block = fabric->gpu_count;
+    uint32_t domain = choose_cut_domain(fabric), block = fabric->gpu_count;
     *out = (ChooseExit){0};
     if (!shape->uniform || domain == 0) return;
     for (uint32_t d = 0; d < shape->digit_count; d++) {
@@ -66,11 +66,6 @@ void choose_cut_exit(const Fabric *fabric, const Calib *calib, ChooseExit *out) 
     }
 }
 
-static int compare_u32(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 // Ranks of a group that lie in the domain that has the fewest of them; all of the group: it stays.
 // `domains`: scratch, [size of the group].
 static uint32_t fewest_of_group(const ChooseCase *given, uint32_t group, uint32_t domain,
@@ -83,7 +78,7 @@ static uint32_t fewest_of_group(const ChooseCase *given, uint32_t group, uint32_
             (given->places != NULL ? given->places[member] : given->first_gpu + member) / domain;
     }
     // in order of GPUs they are sorted
-    if (given->places != NULL) qsort(domains, family->size, sizeof *domains, compare_u32);
+    if (given->places != NULL) qsort(domains, family->size, sizeof *domains, num_compare_u32);
     for (uint32_t j = 0, end; j < family->size; j = end) {
         for (end = j; end < family->size && domains[end] == domains[j]; end++) continue;
         if (end - j < fewest) fewest = end - j;
@@ -111,7 +106,7 @@ static double crossing_part(const Fabric *fabric, const ChooseCase *given) {
 
 bool choose_cut_least(const ChooseExit *exit, const Fabric *fabric, const ChooseCase *given,
                       ChooseGroups which, ChooseTime *out) {
-    uint32_t fewest = given->family.size, most = 0, domain = domain_of(fabric);
+    uint32_t fewest = given->family.size, most = 0, domain = choose_cut_domain(fabric);
     if (exit->capacity_Bps == 0 || exit->efficiency <= 0 || given->bytes == 0 ||
         given->kind != COLLECTIVE_ALL_TO_ALL)
         return false;

@@ -6,6 +6,9 @@
 #include "model/cost/calib.h"
 #include "sim/search/choose.h"
 
+// GPUs of a scale-up domain; of a node where no GPUs are joined so; 0 when nodes differ.
+uint32_t choose_cut_domain(const Fabric *fabric);
+
 // The way out of a scale-up domain (else of a node), at its best: zeroed when there is none, or
 // when GPUs do not all have the same one.
 typedef struct ChooseExit {

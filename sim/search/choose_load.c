@@ -15,7 +15,7 @@
 #include "model/machine/fabric_fault.h"
 #include "sim/net.h"
 
-#define PAIRS_MAX 65536 // of the groups of a family: as many as plans may have (space_place.c)
+#define PAIRS_MAX 65536 // of the groups of a family: SEARCHED_MAX of space_place.c
 
 // Time of the most loaded link for one byte from each rank to each other one, and before it.
 typedef struct GroupLoad {

@@ -7,7 +7,8 @@
 #include "sim/refine_memory.h"
 #include "sim/search/choose_cut.h"
 
-// What is known of the links of a machine. Borrows all that it is opened with.
+// What is known of the links of a machine. Borrows all that it is opened with. NULL where these
+// bounds do not hold: a machine is uniform or has faults, links pass bursts, or switches sum.
 typedef struct ChooseLoads ChooseLoads;
 ChooseLoads *choose_load_open(const Fabric *fabric, const Calib *calib);
 void choose_load_close(ChooseLoads *loads); // NULL is allowed

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "model/base/mem.h"
+#include "model/base/num.h"
 #include "model/base/progress.h"
 #include "model/plan/pool_place.h"
 #include "sim/search/evaluate_memory.h"
@@ -27,11 +28,6 @@
 #define CLASSES_MAX 8192
 
 static int compare_numbers(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
-}
-
-static int compare_doubles(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
@@ -130,7 +126,7 @@ typedef struct Search {
 
 static int compare_contenders(const void *left, const void *right) {
     const Contender *a = left, *b = right;
-    int order = compare_doubles(&b->score, &a->score); // larger first
+    int order = num_compare_doubles(&b->score, &a->score); // larger first
     return order != 0 ? order : compare_numbers(a->candidate, b->candidate);
 }
 
@@ -455,7 +451,7 @@ static void reject_rest(Search *search, uint32_t count) {
 
 static double median(double *figures, uint32_t count) {
     if (count == 0) return 0;
-    qsort(figures, count, sizeof *figures, compare_doubles);
+    qsort(figures, count, sizeof *figures, num_compare_doubles);
     return count % 2 == 1 ? figures[count / 2] : (figures[count / 2 - 1] + figures[count / 2]) / 2;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "model/base/mem.h"
+#include "model/base/num.h"
 
 // nearest-rank percentiles of RANK_DRAWS sorted values: 2.5 % is the 5th of 200, 97.5 % the 195th
 #define LOW_INDEX  (RANK_DRAWS / 40 - 1)
@@ -47,11 +48,6 @@ bool rank_tie_can(const RankTie *tie, double score, const EvaluateParts *parts) 
     return wins >= RANK_DRAWS - HIGH_INDEX;
 }
 
-static int compare_doubles(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 int rank_tie_compare(Objective objective, const RankRow *left, const RankRow *right) {
     double a = objective_score(objective, &left->evaluation);
     double b = objective_score(objective, &right->evaluation);
@@ -75,7 +71,7 @@ static int (*const comparisons[OBJECTIVE_COUNT])(const void *, const void *) = {
 static void mark(const RankTie *tie, RankRow *row, double *ratios) {
     for (uint32_t d = 0; d < RANK_DRAWS; d++)
         ratios[d] = drawn(tie, &row->evaluation, d) / tie->leader[d];
-    qsort(ratios, RANK_DRAWS, sizeof *ratios, compare_doubles);
+    qsort(ratios, RANK_DRAWS, sizeof *ratios, num_compare_doubles);
     row->ratio_low = ratios[LOW_INDEX];
     row->ratio_high = ratios[HIGH_INDEX];
     row->ties = row->ratio_low <= 1 && row->ratio_high >= 1;

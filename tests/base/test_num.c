@@ -103,6 +103,17 @@ static void test_num_round_halves_up(void **state) {
     assert_int_equal(num_round((double)NAN), 0);
 }
 
+// Where a difference would not fit an int, too.
+static void test_num_compares_for_qsort(void **state) {
+    (void)state;
+    const uint32_t low = 1, high = UINT32_MAX;
+    const double small = -1e300, large = 0.5;
+    assert_true(num_compare_u32(&low, &high) < 0 && num_compare_u32(&high, &low) > 0);
+    assert_int_equal(num_compare_u32(&high, &high), 0);
+    assert_true(num_compare_doubles(&small, &large) < 0 && num_compare_doubles(&large, &small) > 0);
+    assert_int_equal(num_compare_doubles(&large, &large), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_num_exp_is_within_an_ulp),
@@ -111,6 +122,7 @@ int main(void) {
         cmocka_unit_test(test_num_saturates),
         cmocka_unit_test(test_num_bits_are_the_same_everywhere),
         cmocka_unit_test(test_num_round_halves_up),
+        cmocka_unit_test(test_num_compares_for_qsort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,12 @@ $ moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 --format json --
 $ sed -n 's/127.0.0.1:[0-9]*\/1\/[0-9a-f]*$/127.0.0.1:PORT\/1\/TOKEN/p' said
 > moesim-run: host 127.0.0.2: type there: moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 --format json --backend net --hosts 127.0.0.1:2,127.0.0.2:1,127.0.0.3:1 --by-hand 0 --join-at 127.0.0.1:PORT/1/TOKEN
 $ rm said type hand
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --backend net --by-hand 0
+! moesim-run: --by-hand: expected --hosts with it
+? 2
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --backend net --by-hand 0 --hosts 127.0.0.1:2,127.0.0.2:2 --agent ssh
+! moesim-run: --by-hand: expected no --agent with it: either people start hosts, or an agent does
+? 2
 
 $ moesim-run run $ROOT/tests/golden/schedule_ring.json --backend mpi
 ! moesim-run: $ROOT/tests/golden/schedule_ring.json: this program has no MPI: mpirun -n RANKS moesim-run-mpi runs there

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #define MS (PS_PER_SECOND / 1000)
 
@@ -14,6 +15,16 @@ static void test_clock_fits_a_time_with_any_time_out(void **state) {
     assert_true(CLOCK_PERIOD_S * PS_PER_SECOND < TIME_MAX / 2);
     assert_true(clock_after(first, 5) == first + 5);
     assert_true(clock_after(first, TIME_MAX) == TIME_MAX);
+}
+
+// 1 ps is less than 1 ms, 2.5 ms less than 3; TIME_MAX is 9.2e9 ms, INT_MAX 2.1e9.
+static void test_clock_poll_waits_as_long_and_fits_an_int(void **state) {
+    (void)state;
+    assert_int_equal(clock_poll_ms(-1), 0);
+    assert_int_equal(clock_poll_ms(0), 0);
+    assert_int_equal(clock_poll_ms(1), 1);
+    assert_int_equal(clock_poll_ms(2 * MS + MS / 2), 3);
+    assert_int_equal(clock_poll_ms(TIME_MAX), INT_MAX);
 }
 
 // A sleep until 2 ms from now ends 2 ms from now, or later.
@@ -29,6 +40,7 @@ static void test_clock_timespec_is_where_a_sleep_ends(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock_fits_a_time_with_any_time_out),
+        cmocka_unit_test(test_clock_poll_waits_as_long_and_fits_an_int),
         cmocka_unit_test(test_clock_timespec_is_where_a_sleep_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

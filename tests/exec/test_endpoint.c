@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "exec/clock.h"
 #include "exec/net/endpoint.h"
 #include "exec/net/frame.h"
 
@@ -335,7 +336,7 @@ typedef struct Starter {
 static void *start_rank(void *context) {
     Starter *starter = context;
     starter->good = starter->back_end->start(starter->back_end->self, starter->rank, &starter->err);
-    starter->left_ps = endpoint_clock();
+    starter->left_ps = clock_now();
     return NULL;
 }
 
@@ -352,7 +353,7 @@ static void test_endpoint_starts_at_one_instant(void **state) {
     }
     struct timespec moment = {.tv_nsec = 1000000};
     while (!shared_has_arrived(&pair.shared[0], 1)) nanosleep(&moment, NULL);
-    Time start_ps = endpoint_clock() + SECOND / 20;
+    Time start_ps = clock_now() + SECOND / 20;
     shared_publish(&pair.shared[0], 1, start_ps);
     for (uint32_t rank = 0; rank < 2; rank++) {
         pthread_join(threads[rank], NULL);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exec/clock.h"
 #include "exec/net/control.h"
 #include "exec/net/endpoint.h"
 #include "exec/net/launch.h"
@@ -141,9 +142,9 @@ static Outcome run(const LaunchOptions *launch, Mishap fault, uint32_t rank) {
     make_schedule(&schedule);
     check_ok(job_open(&schedule, &one_token, &load, &job, &err), &err);
     Watch watch = watch_open();
-    Time begin_ps = endpoint_clock();
+    Time begin_ps = clock_now();
     outcome.good = launch_run(&job, &compute, &options, launch, &result, &facts, &outcome.err);
-    outcome.took_ps = endpoint_clock() - begin_ps;
+    outcome.took_ps = clock_now() - begin_ps;
     outcome.spans = result.span_count;
     snprintf(outcome.machine, sizeof outcome.machine, "%s", text_string(&facts.machine));
     assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
