@@ -79,7 +79,8 @@ binaries = $(patsubst %.c,$(BUILD)/%,$1)
 
 MODEL := $(call sources,model)
 SIM   := $(call sources,sim)
-EXEC  := $(filter-out exec/mpi/mpirun_real.c,$(call sources,exec))
+REAL_MPI := exec/mpi/mpirun_real.c exec/mpi/mpirun_fail.c
+EXEC  := $(filter-out $(REAL_MPI),$(call sources,exec))
 TESTS := $(filter-out tests/fuzz/% tests/bench/%,$(call sources,tests))
 FUZZ  := $(filter tests/fuzz/fuzz_%,$(call sources,tests/fuzz))
 BENCH := $(call sources,tests/bench)
@@ -124,10 +125,10 @@ $(BUILD)/moesim $(BUILD)/moesim-run:
 
 # moesim-run with the other half of the module mpirun; headers of MPI are not ours to warn about
 MPI_COMPILE = $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile))
-$(BUILD)/exec/mpi/mpirun_real.o: exec/mpi/mpirun_real.c $(BUILD)/flags
+$(call objects,$(REAL_MPI)): $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) $(MPI_COMPILE) -MMD -MP -c $< -o $@
-$(BUILD)/moesim-run-mpi: $(BUILD)/exec/main.o $(BUILD)/exec/mpi/mpirun_real.o $(BUILD)/libexec.a $(BUILD)/libmodel.a
+$(BUILD)/moesim-run-mpi: $(BUILD)/exec/main.o $(call objects,$(REAL_MPI)) $(BUILD)/libexec.a $(BUILD)/libmodel.a
 	$(LINK) $^ $(LIBS) $(shell mpicc --showme:link) -o $@
 
 # sim/calibrate alone knows GSL
@@ -150,7 +151,7 @@ $(BUILD)/data:
 	@ln -sfn "$(CURDIR)" $(OUT)/share/moesim
 	@ln -sfn "$(CURDIR)" $(BUILD)/tests/share/moesim
 
--include $(patsubst %.c,$(BUILD)/%.d,$(MODEL) $(SIM) $(EXEC) exec/mpi/mpirun_real.c $(TESTS) $(BENCH) $(call sources,tests/fuzz))
+-include $(patsubst %.c,$(BUILD)/%.d,$(MODEL) $(SIM) $(EXEC) $(REAL_MPI) $(TESTS) $(BENCH) $(call sources,tests/fuzz))
 
 # ---- Goals.
 

@@ -31,6 +31,14 @@ static const char *text_of(const CliArgs *args, const char *name) {
     return NULL;
 }
 
+static void print_notes(const char *lines) {
+    while (*lines != '\0') {
+        size_t length = strcspn(lines, "\n");
+        fprintf(stderr, "moesim-run: %.*s\n", (int)length, lines);
+        lines += length + (lines[length] != '\0');
+    }
+}
+
 // With --join or --join-at this process is one host of a run that another process prints.
 static bool run_net(const BackEndRequest *request, BackEndAnswer *out, Err *err) {
     const CliArgs *args = request->args;
@@ -49,7 +57,7 @@ static bool run_net(const BackEndRequest *request, BackEndAnswer *out, Err *err)
     bool good = launch_run(request->job, request->compute, request->options, &options, &out->result,
                            &facts, err);
     snprintf(out->machine, sizeof out->machine, "%s", text_string(&facts.machine));
-    fputs(text_string(&facts.notes), stderr);
+    print_notes(text_string(&facts.notes));
     launch_free(&facts);
     return good;
 }
@@ -62,6 +70,19 @@ static const BackEndKind back_ends[] = {
 
 const BackEndKind *backends_kind(uint32_t choice) {
     return choice < sizeof back_ends / sizeof *back_ends ? &back_ends[choice] : NULL;
+}
+
+bool backends_choose(const CliArgs *args, const BackEndKind **out, Err *err) {
+    const BackEndKind *kind = backends_kind(cli_choice(args, "backend"));
+    if (mpirun_size() > 1 && kind->run != mpirun_job) {
+        if (cli_is_given(args, "backend"))
+            return err_set(err,
+                           "--backend %s: expected mpi in each of %u processes of one launcher",
+                           kind->name, mpirun_size());
+        for (kind = back_ends; kind->run != mpirun_job;) kind++;
+    }
+    *out = kind;
+    return true;
 }
 
 // ---- Compute units

@@ -35,6 +35,10 @@ typedef struct BackEndKind {
 #define BACKENDS_CHOICES "host|net|mpi" // of the table, in order, joined by '|'
 const BackEndKind *backends_kind(uint32_t choice);
 
+// By --backend; without it, mpi where a launcher of MPI started several of this process. Others are
+// refused there: each process would run all ranks.
+bool backends_choose(const CliArgs *args, const BackEndKind **out, Err *err);
+
 typedef struct ComputeKind {
     const char *name; // "timed"
     bool takes_file;  // given as "timed:FILE"

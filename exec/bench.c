@@ -408,9 +408,9 @@ static void close_bench(Bench *bench) {
 }
 
 bool bench_command(const CliArgs *args, Text *out, Err *err) {
-    Bench bench = {.args = args, .back_end = backends_kind(cli_choice(args, "backend"))};
+    Bench bench = {.args = args};
     bool joins = cli_is_given(args, "join");
-    bool good = open_bench(&bench, err);
+    bool good = backends_choose(args, &bench.back_end, err) && open_bench(&bench, err);
     BenchNoise begin = bench_noise_now();
     good = good && (joins ? run_joined : run_rounds)(&bench, err);
     BenchNoise end = bench_noise_now();

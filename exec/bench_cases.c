@@ -160,7 +160,9 @@ static bool read_pairs(char *text, uint64_t size_B, uint32_t n, uint64_t *matrix
         if (!read_number("pairs", pair, 0, n - 1, &ends[0], err) ||
             !read_number("pairs", to, 0, n - 1, &ends[1], err))
             return false;
-        if (ends[0] == ends[1]) return err_set(err, "pairs: expected two ranks, found %s", pair);
+        if (ends[0] == ends[1] || matrix[ends[0] * n + ends[1]] > 0)
+            return err_set(err, "pairs: expected two ranks and each pair once, found %u>%u",
+                           ends[0], ends[1]);
         matrix[ends[0] * n + ends[1]] = size_B;
         pair = comma;
     }

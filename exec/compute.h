@@ -35,6 +35,9 @@ typedef struct ComputeUnit {
     // Once in each process. Says of each operation of the schedule what it does with it
     // ([op_count], preset to SKIPPED, communication and copies to MEASURED) or refuses by name.
     bool (*prepare)(void *self, const Job *job, TimelineFileWork *works, Err *err);
+    // Bytes that it holds in this process for a run, before `prepare` takes them; saturates. The
+    // job may still be one that `prepare` refuses. NULL: none to speak of.
+    uint64_t (*memory_B)(void *self, const Job *job);
     // One instance of an operation that is neither communication nor a copy and not SKIPPED.
     bool (*run)(void *self, const OpInstance *instance, Err *err);
     const Routing *routing;

@@ -11,6 +11,7 @@
 #include "exec/forward_internal.h"
 #include "exec/kernel/convert.h"
 #include "exec/kernel/gemm.h"
+#include "model/base/wide.h"
 #include "model/plan/memory_cache.h"
 
 #define PARTS_MAX POOL_CHUNKS_MAX
@@ -114,6 +115,7 @@ static void size_model(Forward *forward) {
     forward->attention_scale =
         (float)(rope_attention_scale(&forward->config.rope) / sqrt((double)spec->head_dim));
     forward->format = arch->dtype == NUMFMT_F32 ? NUMFMT_F32 : NUMFMT_BF16;
+    forward->near = forward->format == NUMFMT_F32 ? FORWARD_NEAR : FORWARD_NEAR_BF16;
     forward->cache_format = memory_cache_format(forward->pool, arch->dtype);
     forward->routing = lower_routing(forward->pool, arch);
     forward->token_ways = forward->routing == LOWER_LOCAL ? 1 : tp;
@@ -139,18 +141,37 @@ static void open_rank(Forward *forward, uint32_t number) {
     forward->ranks[number] = rank;
 }
 
+static uint32_t rank_number(const ForwardOptions *options, uint32_t i) {
+    return options->ranks != NULL ? options->ranks[i] : i;
+}
+
+// Of weights as floats, on `count` ranks.
+static bool check_weights(const Arch *arch, const Pool *pool, const ForwardOptions *options,
+                          uint32_t count, Err *err) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        WeightPlace place = weights_place(pool, rank_number(options, i));
+        uint64_t elements = weights_count(arch, pool, place);
+        bytes = wide_add_saturate(bytes, wide_mul_saturate(elements, sizeof(float)));
+        if (bytes > JOB_MEMORY_MAX_B) break;
+    }
+    return bytes <= JOB_MEMORY_MAX_B ||
+           err_set(err, "weights of %u ranks need %llu bytes of memory or more, at most %llu",
+                   count, (unsigned long long)bytes, (unsigned long long)JOB_MEMORY_MAX_B);
+}
+
 bool forward_open(const Arch *arch, const ForwardConfig *config, const Pool *pool,
                   const ForwardOptions *options, Forward **out, Err *err) {
-    if (!forward_check(arch, pool, err) || !check_options(options, err)) return false;
+    uint32_t count = options->ranks != NULL ? options->rank_count : pool_ranks(pool);
+    if (!forward_check(arch, pool, err) || !check_options(options, err) ||
+        !check_weights(arch, pool, options, count, err))
+        return false;
     Forward *forward = mem_alloc(1, sizeof *forward);
     *forward = (Forward){.arch = arch, .pool = pool, .config = *config, .options = *options};
     gemm_start();
     size_model(forward);
-    rope_build(&config->rope, options->context, &forward->rope);
     forward->ranks = arena_alloc(&forward->arena, pool_ranks(pool), sizeof *forward->ranks);
-    uint32_t count = options->ranks != NULL ? options->rank_count : pool_ranks(pool);
-    for (uint32_t i = 0; i < count; i++)
-        open_rank(forward, options->ranks != NULL ? options->ranks[i] : i);
+    for (uint32_t i = 0; i < count; i++) open_rank(forward, rank_number(options, i));
     *out = forward;
     return true;
 }
@@ -232,6 +253,10 @@ static bool check_shape(const Forward *forward, const Job *job, Err *err) {
     if (shape->sequences == 0 || shape->tokens < shape->sequences || shape->tokens > UINT32_MAX)
         return err_set(err, "%llu tokens of %llu sequences, expected one or more of each",
                        (unsigned long long)shape->tokens, (unsigned long long)shape->sequences);
+    const Load *load = job->load;
+    if (load->kind != LOAD_UNIFORM && load->layers != 1 && load->layers != forward->moe_layers)
+        return err_set(err, "the load is of %u layers, expected the %u MoE layers of %s, or one",
+                       load->layers, forward->moe_layers, forward->arch->name);
     if (passes % batches != 0)
         return err_set(err, "%u passes do not divide over %u micro-batches", passes, batches);
     if (forward->sequences > 0 &&
@@ -239,6 +264,57 @@ static bool check_shape(const Forward *forward, const Job *job, Err *err) {
         return err_set(err, "%u x %llu sequences, the run before had %u x %u", batches,
                        (unsigned long long)shape->sequences, forward->batches, forward->sequences);
     return check_texts(forward, shape, batches, err) && check_dealt(forward, job, err);
+}
+
+static bool expands(const Schedule *schedule) {
+    for (OpId id = 0; id < schedule->op_count; id++)
+        if (schedule->ops[id].compute.work == WORK_EXPAND) return true;
+    return false;
+}
+
+// Floats of scratch of attention on one rank: scores and what lies behind them
+// (attention_mla_scratch), queries that are turned, and keys and values of whole contexts.
+static uint64_t attention_floats(const Forward *forward, const Job *job) {
+    const AttentionSpec *spec = &forward->arch->attentions[0];
+    const StepShape *shape = &job->shape;
+    uint64_t context = forward->options.context, heads = spec->heads / forward->pool->tp;
+    uint64_t sequences = shape->sequences > 0 ? shape->sequences : 1;
+    uint64_t rows = wide_div_up_u64(shape->tokens, sequences); // of the longest sequence
+    uint64_t wide = heads * ((uint64_t)spec->head_dim + spec->value_dim);
+    uint64_t floats = wide_mul_saturate(rows > heads ? rows : heads, context);
+    floats = wide_add_saturate(floats, wide_mul_saturate(shape->tokens, wide));
+    if (spec->kind != ATTENTION_MLA) return floats;
+    uint64_t latent = (uint64_t)spec->kv_lora + spec->rope;
+    uint64_t queries = wide_mul_saturate(rows, heads * latent);
+    uint64_t keys = wide_mul_saturate(context, spec->head_dim);
+    floats = wide_add_saturate(floats, queries > keys ? queries : keys);
+    if (!expands(job->schedule)) return floats;
+    uint64_t texts = wide_mul_saturate(shape->sequences, context);
+    return wide_add_saturate(floats, wide_mul_saturate(texts, wide));
+}
+
+// Weights, caches and scratch of attention on each rank; of all together angles and logits.
+static uint64_t memory_B(void *self, const Job *job) {
+    const Forward *forward = self;
+    uint32_t batches = batches_of(forward, job);
+    uint64_t sequences = job->shape.sequences, context = forward->options.context;
+    uint64_t rounds = job->schedule->roles[0].passes / batches;
+    uint64_t all = wide_mul_saturate((uint64_t)forward->pool->replicas * forward->pool->dp,
+                                     wide_mul_saturate(batches, sequences));
+    uint64_t floats = wide_mul_saturate(context, forward->config.rope.width);
+    floats = wide_add_saturate(
+        floats, wide_mul_saturate(wide_mul_saturate(all, rounds), forward->arch->vocab));
+    uint64_t cached = wide_mul_saturate(wide_mul_saturate(batches, sequences), context);
+    cached = wide_mul_saturate(cached, forward->cache_width);
+    uint64_t attention = attention_floats(forward, job);
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
+        const ForwardRank *rank = forward->ranks[i];
+        if (rank == NULL) continue;
+        floats = wide_add_saturate(floats, rank->weights.elements);
+        floats = wide_add_saturate(floats, wide_mul_saturate(cached, rank->weights.layer_count));
+        floats = wide_add_saturate(floats, attention);
+    }
+    return wide_mul_saturate(floats, sizeof(float));
 }
 
 static uint32_t base_of(const Forward *forward, uint32_t sequence) {
@@ -329,6 +405,8 @@ static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *er
     if (!check_shape(forward, job, err) || !check_context(forward, job, err) ||
         !say_works(job->schedule, works, err))
         return false;
+    if (forward->rope.cosines == NULL)
+        rope_build(&forward->config.rope, forward->options.context, &forward->rope);
     forward_size_run(forward, job);
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++)
         if (forward->ranks[i] != NULL) open_run(forward, forward->ranks[i]);
@@ -401,6 +479,7 @@ ComputeUnit forward_unit(Forward *forward) {
     return (ComputeUnit){.name = "model",
                          .self = forward,
                          .prepare = prepare,
+                         .memory_B = memory_B,
                          .run = run,
                          .routing = free_run ? &forward->vtable : NULL,
                          .share_B = forward_share_B,
@@ -424,7 +503,7 @@ const float *forward_logits(const Forward *forward, uint32_t text, uint32_t roun
 }
 
 ForwardTies forward_ties(const Forward *forward) {
-    ForwardTies ties = {.least_margin = INFINITY};
+    ForwardTies ties = {.within = forward->near, .least_margin = INFINITY};
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
         const ForwardRank *rank = forward->ranks[i];
         if (rank == NULL) continue;
@@ -450,8 +529,8 @@ bool forward_load(const Forward *forward, Load *out, Err *err) {
                 tokens[((size_t)layer * sources + source) * experts + expert] +=
                     rank->counts[(size_t)layer * experts + expert];
     }
-    bool good = load_of_counts(forward->moe_layers, sources, experts, tokens,
-                               "free run of moesim-run", out, err);
+    bool good = load_of_counts(forward->moe_layers, sources, experts, tokens, "a run of moesim-run",
+                               out, err);
     mem_free(tokens);
     return good;
 }

@@ -69,10 +69,13 @@ uint32_t forward_rounds(const Forward *forward);
 const float *forward_logits(const Forward *forward, uint32_t text, uint32_t round);
 
 // How close the choices of experts were in all runs, each counted once. A near tie is a
-// choice where the last chosen score is less than FORWARD_NEAR above the best that was not.
-#define FORWARD_NEAR 1e-4F
+// choice where the last chosen score is less than `within` above the best that was not: what
+// another order of sums may change, by the format of the activations.
+#define FORWARD_NEAR      1e-4F
+#define FORWARD_NEAR_BF16 0x1p-8F // a unit in the last place of a score of 1
 typedef struct ForwardTies {
     uint64_t choices, near;
+    float within;
     float least_margin; // INFINITY when there was no choice
 } ForwardTies;
 ForwardTies forward_ties(const Forward *forward);

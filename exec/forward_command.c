@@ -94,6 +94,11 @@ static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *er
     return command->unit.prepare(command->unit.self, job, works, err);
 }
 
+static uint64_t memory_B(void *self, const Job *job) {
+    const ForwardCommand *command = self;
+    return command->unit.memory_B(command->unit.self, job);
+}
+
 static bool run(void *self, const OpInstance *instance, Err *err) {
     const ForwardCommand *command = self;
     return command->unit.run(command->unit.self, instance, err);
@@ -150,6 +155,7 @@ bool forward_command_open(const char *file, const Job *job, const CliArgs *args,
     *out = (ComputeUnit){.name = "model",
                          .self = command,
                          .prepare = prepare,
+                         .memory_B = memory_B,
                          .run = run,
                          .share_B = share_B,
                          .leave = leave,
@@ -226,7 +232,7 @@ static void print_ties(const ForwardCommand *command, Text *out) {
     if (ties.choices == 0) return;
     text_addf(out,
               "\nchoices of experts: %" PRIu64 ", near a tie (scores within %g): %" PRIu64 "\n",
-              ties.choices, (double)FORWARD_NEAR, ties.near);
+              ties.choices, (double)ties.within, ties.near);
 }
 
 bool forward_command_finish(const ComputeUnit *unit, const CliArgs *args, Text *out, Err *err) {

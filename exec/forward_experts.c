@@ -85,9 +85,10 @@ static bool is_counted(const ForwardStep *step, uint64_t index) {
     return forward_step_text(step, token.sequence) < forward->texts;
 }
 
-static void note_margin(ForwardRank *rank, float margin) {
+static void note_margin(const ForwardStep *step, float margin) {
+    ForwardRank *rank = step->rank;
     rank->choices++;
-    rank->near += margin < FORWARD_NEAR;
+    rank->near += margin < step->forward->near;
     if (margin < rank->least_margin) rank->least_margin = margin;
 }
 
@@ -108,7 +109,7 @@ static bool choose(ForwardStep *step, uint64_t tokens, const float *scores, uint
             continue;
         }
         router_choose(&spec, own, bias->n > 0 ? bias->values : NULL, scratch, &choice);
-        if (is_counted(step, i)) note_margin(step->rank, choice.margin);
+        if (is_counted(step, i)) note_margin(step, choice.margin);
     }
     return true;
 }

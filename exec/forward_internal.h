@@ -40,6 +40,7 @@ struct Forward {
     ForwardConfig config;
     ForwardOptions options;
     NumFmt format, cache_format;
+    float near; // ForwardTies.within
     uint32_t token_ways;
     LowerRouting routing;
     uint32_t moe_layers, experts, top_k; // experts of the layers that have some; all alike

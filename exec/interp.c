@@ -237,7 +237,9 @@ static bool check(const InterpRun *run, const InterpResult *result, uint32_t *th
         return err_set(err, "%u runs of %llu operation instances each, expected at most %llu",
                        run->repeats, (unsigned long long)job->runs,
                        (unsigned long long)JOB_RUNS_MAX);
-    return job_check_memory(job, result->size_B, result->ranks, result->rank_count, err) &&
+    const ComputeUnit *compute = run->compute;
+    uint64_t unit_B = compute->memory_B != NULL ? compute->memory_B(compute->self, job) : 0;
+    return job_check_memory(job, result->size_B, result->ranks, result->rank_count, unit_B, err) &&
            check_ops(run, err);
 }
 

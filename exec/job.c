@@ -186,6 +186,19 @@ static bool check_sums(const Job *job, OpId id, Err *err) {
                    (unsigned long long)bytes, (unsigned long long)unit, numfmt_name(format));
 }
 
+// Sums of a step that no sequences have.
+static bool check_shape(const StepShape *shape, Err *err) {
+    Wide pairs = wide_mul(shape->tokens, shape->kv_tokens);
+    char text[40];
+    if (shape->sequences > shape->tokens)
+        return err_set(err, "a step of %llu tokens in %llu sequences, expected a token for each",
+                       (unsigned long long)shape->tokens, (unsigned long long)shape->sequences);
+    return shape->qk_pairs <= pairs ||
+           err_set(err, "%llu qk pairs, expected at most the %s of %llu tokens and %llu kv tokens",
+                   (unsigned long long)shape->qk_pairs, wide_format(pairs, text),
+                   (unsigned long long)shape->tokens, (unsigned long long)shape->kv_tokens);
+}
+
 static bool check_group(const Job *job, const Op *op, Err *err) {
     if (op->kind != OP_COLLECTIVE) return true;
     uint32_t size = job->schedule->groups[op->comm.group].size;
@@ -297,11 +310,11 @@ static Wide *role_asides(const Job *job) {
 }
 
 bool job_check_memory(const Job *job, const uint64_t *size_B, const uint32_t *ranks,
-                      uint32_t rank_count, Err *err) {
+                      uint32_t rank_count, uint64_t unit_B, Err *err) {
     const Schedule *schedule = job->schedule;
     uint32_t *counts = mem_alloc(schedule->role_count, sizeof *counts); // ranks of each role
     Wide *asides = role_asides(job);
-    Wide memory = 0;
+    Wide memory = unit_B;
     char text[40];
     for (uint32_t i = 0; i < rank_count; i++) counts[job->roles[ranks[i]]]++;
     for (BufferId id = 0; id < schedule->buffer_count; id++)
@@ -318,8 +331,8 @@ bool job_check_memory(const Job *job, const uint64_t *size_B, const uint32_t *ra
 bool job_open(const Schedule *schedule, const StepShape *shape, const Load *load, Job *out,
               Err *err) {
     Job job = {.schedule = schedule, .shape = *shape, .load = load};
-    bool good =
-        schedule_check(schedule, shape, err) && schedule_wire_open(schedule, &job.wiring, err);
+    bool good = schedule_check(schedule, shape, err) && check_shape(shape, err) &&
+                schedule_wire_open(schedule, &job.wiring, err);
     if (good) {
         schedule_index_build(&job.index, schedule, UINT32_MAX, UINT32_MAX);
         prepare_sizes(&job);

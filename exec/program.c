@@ -8,6 +8,7 @@
 #include "exec/backends.h"
 #include "exec/bench.h"
 #include "exec/detect.h"
+#include "exec/mpi/mpirun.h"
 #include "exec/run.h"
 
 static const CliOption run_options[] = {
@@ -16,7 +17,8 @@ static const CliOption run_options[] = {
     {"kv-tokens", 0, CLI_COUNT, "N", "1", "cached tokens that attention reads, over all sequences"},
     {"qk-pairs", 0, CLI_COUNT, "N", "1", "pairs of a new token and a token that it attends to"},
     {"load", 0, CLI_TEXT, "FILE", NULL, "tokens by expert; every expert gets the same without it"},
-    {"backend", 0, CLI_CHOICE, BACKENDS_CHOICES, "host", "what the ranks are, and how bytes move"},
+    {"backend", 0, CLI_CHOICE, BACKENDS_CHOICES, "host",
+     "what the ranks are, and how bytes move; under mpirun, moesim-run-mpi takes mpi"},
     {"compute", 0, CLI_TEXT, "UNIT", "skip",
      "what runs where the schedule computes: skip, timed:FILE of a predicted timeline, or model"},
     {"model", 0, CLI_TEXT, "MODEL", NULL, "model: the config.json whose seeded weights compute"},
@@ -53,7 +55,8 @@ static const CliOption run_options[] = {
 static const CliOption bench_options[] = {
     {"cases", 0, CLI_TEXT, "LIST", "all",
      "sets (p2p, collectives, alltoallv, pairs, all; gemm, copy) and files of cases, by commas"},
-    {"backend", 0, CLI_CHOICE, BACKENDS_CHOICES, "host", "what the ranks are, and how bytes move"},
+    {"backend", 0, CLI_CHOICE, BACKENDS_CHOICES, "host",
+     "what the ranks are, and how bytes move; under mpirun, moesim-run-mpi takes mpi"},
     {"ranks", 0, CLI_COUNT, "N", "4", "how many on this host, without --hosts"},
     {"warm-up", 0, CLI_COUNT, "N", "3", "times that each case is done before its samples"},
     {"samples", 0, CLI_COUNT, "N", "12", "of each case at most"},
@@ -101,9 +104,10 @@ static const CliCommand commands[] = {
          "ranks start a case at the same instant; it ends with the last of them. What other "
          "processes took of the processors meanwhile, and how late ranks started, is printed "
          "beside it. A file of cases has lines such as \"alltoall size=1MiB algorithm=direct\", "
-         "\"send_recv size=64KiB from=0 to=1\", \"alltoallv size=1MiB seed=3\" (skewed), "
-         "\"alltoallv size=1MiB pairs=0>2,1>3\" and \"gemm m=1 n=1024 k=1024 format=bf16\". With "
-         "the mpi back end all samples are taken in one run.",
+         "\"all_reduce size=1MiB algorithm=hierarchical inner=2 ranks=4\" (inner: ranks of a "
+         "node; ranks: the first so many), \"send_recv size=64KiB from=0 to=1\", \"alltoallv "
+         "size=1MiB seed=3\" (skewed), \"alltoallv size=1MiB pairs=0>2,1>3\" and \"gemm m=1 "
+         "n=1024 k=1024 format=bf16\". With the mpi back end all samples are taken in one run.",
      .options = bench_options},
     {.name = "detect",
      .summary = "write the topology of this machine",
@@ -127,7 +131,7 @@ static bool is_file_name(const char *word) {
     return *word != '-' && strpbrk(word, "./") != NULL;
 }
 
-bool program_start(int argc, char **argv, Text *out, Err *err) {
+static bool start(int argc, char **argv, Text *out, Err *err) {
     char run_word[] = "run";
     char *words[CLI_OPERANDS_MAX + 2 * CLI_OPTIONS_MAX];
     CliArgs args = {0};
@@ -143,4 +147,8 @@ bool program_start(int argc, char **argv, Text *out, Err *err) {
     if (strcmp(args.command->name, "bench") == 0) return bench_command(&args, out, err);
     if (strcmp(args.command->name, "detect") == 0) return detect_command(&args, out, err);
     return run_command(&args, out, err);
+}
+
+bool program_start(int argc, char **argv, Text *out, Err *err) {
+    return start(argc, argv, out, err) || mpirun_tell(err);
 }

@@ -13,6 +13,8 @@
 
 #define MARK       UINT64_C(0x746c757365720002)
 #define SPAN_ITEMS 7
+#define HEAD_ITEMS 6
+#define LEFT_MAX_B (UINT64_C(1) << 32) // of what a compute unit leaves of a rank
 
 // ---- Out
 
@@ -68,6 +70,26 @@ void result_pack(const Job *job, const InterpResult *result, Text *out) {
     for (uint64_t i = 0; i < result->span_count; i++) add_span(out, &result->spans[i]);
 }
 
+uint64_t result_bytes_max(const Job *job, const ComputeUnit *compute, const InterpOptions *options,
+                          uint32_t rank) {
+    const Schedule *schedule = job->schedule;
+    const Routing *routing = compute->routing;
+    uint64_t repeats = options->repeats > 0 ? options->repeats : 1;
+    uint64_t spans = options->spans ? repeats * (options->drill != NULL ? 1 : job->runs) : 0;
+    uint64_t items = HEAD_ITEMS + (uint64_t)schedule->buffer_count +
+                     2 * (uint64_t)schedule->op_count + 2 * OP_CLASS_COUNT + repeats + 2;
+    uint64_t bytes = sizeof(uint64_t) * (items + SPAN_ITEMS * spans);
+    if (compute->leave != NULL) bytes += LEFT_MAX_B;
+    for (BufferId id = 0; id < schedule->buffer_count; id++) {
+        uint64_t size_B = job->size_B[id];
+        if (schedule->buffers[id].role != job->roles[rank]) continue;
+        if (routing != NULL) size_B = routing->room_B(routing->self, job, id, size_B);
+        if (size_B > UINT64_MAX - bytes) return UINT64_MAX;
+        bytes += size_B;
+    }
+    return bytes;
+}
+
 // ---- In
 
 typedef struct Reader {
@@ -103,7 +125,7 @@ static bool expect(const char *what, uint64_t found, uint64_t expected, Err *err
 
 static bool read_head(Reader *reader, uint64_t *ranks, uint64_t *spans, Err *err) {
     const Schedule *schedule = reader->job->schedule;
-    if (!has(reader, 6, err) || !expect("mark of a result", take(reader), MARK, err) ||
+    if (!has(reader, HEAD_ITEMS, err) || !expect("mark of a result", take(reader), MARK, err) ||
         !expect("operations", take(reader), schedule->op_count, err) ||
         !expect("buffers", take(reader), schedule->buffer_count, err) ||
         !expect("repeats", take(reader), reader->repeats, err))
@@ -123,6 +145,11 @@ static bool read_sizes(Reader *reader, Err *err) {
     return true;
 }
 
+// Far from the ends of Time, so that any two have a difference.
+static bool is_time(uint64_t value) {
+    return (Time)value > -(INT64_C(1) << 60) && (Time)value < INT64_C(1) << 62;
+}
+
 static bool read_counts(Reader *reader, Err *err) {
     const Schedule *schedule = reader->job->schedule;
     InterpResult *out = reader->out;
@@ -134,6 +161,8 @@ static bool read_counts(Reader *reader, Err *err) {
     for (uint32_t i = 0; i < OP_CLASS_COUNT; i++) out->local_B[i] += take(reader);
     for (uint32_t i = 0; i < reader->repeats; i++) {
         Time begin_ps = (Time)take(reader);
+        if (!is_time((uint64_t)begin_ps))
+            return err_set(err, "begin of a repeat: found %lld ps", (long long)begin_ps);
         if (reader->is_first || begin_ps < out->begin_ps[i]) out->begin_ps[i] = begin_ps;
     }
     for (OpId id = 0; id < schedule->op_count; id++) {
@@ -195,7 +224,8 @@ static bool read_spans(Reader *reader, uint64_t count, Err *err) {
         uint64_t items[SPAN_ITEMS];
         for (uint32_t k = 0; k < SPAN_ITEMS; k++) items[k] = take(reader);
         if (items[0] >= reader->job->schedule->op_count ||
-            items[1] >= reader->job->schedule->rank_count || items[2] >= reader->repeats)
+            items[1] >= reader->job->schedule->rank_count || items[2] >= reader->repeats ||
+            !is_time(items[5]) || !is_time(items[6]) || (Time)items[6] < (Time)items[5])
             return err_set(err, "span %" PRIu64 " of operation %" PRIu64 " on rank %" PRIu64, i,
                            items[0], items[1]);
         out->spans[out->span_count++] = (InterpSpan){.op = (OpId)items[0],

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "exec/compute.h"
 #include "exec/interp.h"
 #include "exec/job.h"
 #include "model/base/err.h"
@@ -15,6 +16,10 @@
 // Adds to `out`, the memory of all buffers included; nothing when the run was refused before it
 // began.
 void result_pack(const Job *job, const InterpResult *result, Text *out);
+
+// The most bytes that result_pack makes of one rank in a run; UINT64_MAX when there is no bound.
+uint64_t result_bytes_max(const Job *job, const ComputeUnit *compute, const InterpOptions *options,
+                          uint32_t rank);
 
 // A part as result_pack made it: borrowed, NULL of a rank that left none.
 typedef struct ResultPart {

@@ -388,8 +388,9 @@ static bool run_all(const CliArgs *args, Run *run, Err *err) {
 }
 
 bool run_command(const CliArgs *args, Text *out, Err *err) {
-    Run run = {.back_end = backends_kind(cli_choice(args, "backend"))};
-    bool good = read_count(args, "iterations", 1, &run.iterations, err) &&
+    Run run = {0};
+    bool good = backends_choose(args, &run.back_end, err) &&
+                read_count(args, "iterations", 1, &run.iterations, err) &&
                 read_count(args, "warm-up", 0, &run.warm_ups, err) &&
                 read_inputs(args, &run, err) && open_job(args, &run, err) &&
                 run_all(args, &run, err);

@@ -14,16 +14,32 @@ static void positions_of(const Shares *shares, uint32_t source, uint32_t *first,
     *end = (uint32_t)wide_div_up_u64((source + 1) * n, shares->sources);
 }
 
-static void fill_source(const OpInstance *instance, uint32_t group, uint32_t source,
-                        Shares *shares) {
+// Experts of the rank at each position [n]. A rank's are those of its role, which is looked up
+// once.
+static uint32_t *experts_of(const OpInstance *instance, uint32_t group, uint32_t n) {
     const Job *job = instance->job;
     const Schedule *schedule = job->schedule;
+    const GroupFamily *family = &schedule->groups[job_op(instance)->comm.group];
+    uint32_t *experts = mem_alloc(n, sizeof *experts);
+    OpId *peers = mem_alloc(schedule->role_count, sizeof *peers);
+    for (RoleId role = 0; role < schedule->role_count; role++) peers[role] = SCHEDULE_NONE;
+    for (uint32_t i = 0; i < n; i++) {
+        RoleId role = job->roles[schedule_group_member(family, group, i)];
+        if (peers[role] == SCHEDULE_NONE) peers[role] = job_peer_op(instance, role);
+        experts[i] = schedule->ops[peers[role]].comm.experts;
+    }
+    mem_free(peers);
+    return experts;
+}
+
+static void fill_source(const OpInstance *instance, const uint32_t *experts_at, uint32_t source,
+                        Shares *shares) {
+    const Job *job = instance->job;
     const Comm *comm = &job_op(instance)->comm;
     uint64_t before = 0, row = (uint64_t)source * job->load->sources / shares->sources;
     uint32_t first = 0;
     for (uint32_t i = 0; i < shares->n; i++) {
-        uint32_t rank = schedule_group_member(&schedule->groups[comm->group], group, i);
-        uint32_t experts = schedule->ops[job_peer_op(instance, job->roles[rank])].comm.experts;
+        uint32_t experts = experts_at[i];
         if (experts > comm->experts_total - first) experts = comm->experts_total - first;
         uint64_t part, whole;
         load_source_share(job->load, comm->moe_layer, comm->experts_total, (uint32_t)row, first,
@@ -53,8 +69,10 @@ void share_open(const OpInstance *instance, uint32_t group, Shares *out) {
                     .elements =
                         wide_div_up_u64(extent_value(&comm->bytes, &job->shape), comm->element)};
     out->items = mem_alloc((size_t)out->sources * n, sizeof *out->items);
+    uint32_t *experts_at = experts_of(instance, group, n);
     for (uint32_t source = 0; source < out->sources; source++)
-        fill_source(instance, group, source, out);
+        fill_source(instance, experts_at, source, out);
+    mem_free(experts_at);
 }
 
 void share_close(Shares *shares) {

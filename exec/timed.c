@@ -83,8 +83,10 @@ static bool check_file(const char *name, const TimelineFile *file, const Job *jo
     if (!file->is_complete)
         return err_set(err, "%s: expected a whole run, found a part of one", name);
     if (file->form == TIMELINE_REFINED)
-        return err_set(err, "%s: expected a timeline of roles or of ranks, found %s", name,
-                       timeline_form_names[file->form]);
+        return err_set(err,
+                       "%s: expected a timeline of roles or of ranks, found %s (\"moesim simulate "
+                       "--form expanded\" writes one)",
+                       name, timeline_form_names[file->form]);
     if (!check_digest(name, "schedule", file->schedule, schedule->digest, err) ||
         !check_digest(name, "shape", file->shape, step_shape_digest(&job->shape), err) ||
         !check_digest(name, "load", file->load, job->load->digest, err))

@@ -15,6 +15,7 @@
 #include "model/base/text.h"
 #include "model/plan/shard.h"
 #include "model/plan/shard_slice.h"
+#include "model/base/wide.h"
 
 #define NAME_MAX_B  256
 #define NORM_SPREAD 0.1F
@@ -269,6 +270,33 @@ void weights_build(const Arch *arch, const Pool *pool, uint64_t seed, WeightPlac
             out->layers[i][slot] =
                 build_slot(&builder, (WeightSlot)slot, arch->kind_of_layer[layer], layer);
     }
+}
+
+static uint64_t count_kind(const Builder *builder, uint32_t kind) {
+    const Arch *arch = builder->arch;
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < arch->tensor_count; i++) {
+        const TensorClass *tensor = &arch->tensors[i];
+        if (tensor->layer_kind != kind || is_left_out(tensor)) continue;
+        Cut cut = cut_of(builder, tensor, 0, 0);
+        uint32_t first, count;
+        uint64_t n, k;
+        size_of(&cut, &n, &k);
+        experts_of(builder, tensor, &first, &count);
+        elements = wide_add_saturate(elements, wide_mul_saturate(wide_mul_saturate(n, k), count));
+    }
+    return elements;
+}
+
+uint64_t weights_count(const Arch *arch, const Pool *pool, WeightPlace place) {
+    Builder builder = {arch, pool, 0, place, NULL};
+    uint32_t first, layers;
+    pool_stage_layers(pool, arch->layers, place.stage, &first, &layers);
+    uint64_t elements = count_kind(&builder, UINT32_MAX); // of all stages: a few more than it has
+    for (uint32_t i = 0; i < layers; i++)
+        elements =
+            wide_add_saturate(elements, count_kind(&builder, arch->kind_of_layer[first + i]));
+    return elements;
 }
 
 void weights_free(Weights *weights) {

@@ -76,6 +76,9 @@ typedef struct Weights {
 // Refuses by name a tensor that no slot has (no kernel would read it) and weights that are neither
 // bf16 nor f32. MTP and vision tensors are left out, as shard_weights does.
 bool weights_check(const Arch *arch, Err *err);
+// What they hold then, in elements, from above (tables that only some stages have count on all);
+// saturates.
+uint64_t weights_count(const Arch *arch, const Pool *pool, WeightPlace place);
 void weights_build(const Arch *arch, const Pool *pool, uint64_t seed, WeightPlace place,
                    Weights *out);
 void weights_free(Weights *weights);

@@ -4,17 +4,12 @@
 // threads will do and every wait has a time-out. Messages of one channel between two ranks are
 // posted by one thread in one order on both sides, and MPI keeps that order among equal tags; only
 // those of a channel whose receive is behind its send may stay without a receive, and have a tag of
-// their own. A rank that fails says so to rank 0, which tells the others to stop and takes what
-// they have; MPI_Abort ends all of them when rank 0 exits, or when it does not answer in time.
-#include "exec/mpi/mpirun.h"
+// their own. What becomes of a run that fails is in mpirun_fail.c.
+#include "exec/mpi/mpirun_internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <mpi.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,40 +17,13 @@
 #include "exec/result.h"
 #include "model/base/mem.h"
 
-#define PS_PER_US    INT64_C(1000000)
-#define NAP_NS       20000               // between two looks at what is under way
-#define LEAD_PS      (1000 * PS_PER_US)  // from when all have come to when all start
-#define CHANNEL_MAX  (UINT32_C(1) << 16) // messages of one channel that have tags of their own
-#define PART_MAX     (1 << 30)           // bytes of one message of MPI, whose counts are ints
-#define QUESTIONS    64                  // about a clock
-#define ERROR_STATUS 2
+#define PS_PER_US   INT64_C(1000000)
+#define NAP_NS      20000               // between two looks at what is under way
+#define LEAD_PS     (1000 * PS_PER_US)  // from when all have come to when all start
+#define CHANNEL_MAX (UINT32_C(1) << 16) // messages of one channel that have tags of their own
+#define QUESTIONS   64                  // about a clock
 
-#define GATHER_PS (5 * PS_PER_SECOND)  // for the parts of a run that failed
-#define ALONE_PS  (20 * PS_PER_SECOND) // until a rank that failed ends all, should rank 0 not
-
-typedef enum OwnTag { TAG_CLOCK = 1, TAG_SIZE, TAG_RESULT, TAG_FAILED, TAG_STOP } OwnTag;
-
-typedef struct Post {
-    MPI_Request request;
-    uint8_t *bytes;
-} Post;
-
-typedef struct World {
-    const BackEndRequest *request;
-    int rank, size, provided;
-    MPI_Comm traffic, own; // of the schedule, and of this file
-    uint32_t *index;       // [JOB_WIRES_MAX + 1] of a wire among those that there are, heap
-    bool *is_behind;       // [wires] its receive is behind its send, heap
-    pthread_mutex_t lock;
-    Post *posts; // heap
-    uint32_t post_count, post_capacity;
-    _Atomic bool stopped;
-    _Atomic bool has_news; // another rank failed; on rank 0 with the reason
-    Err news;
-    Time ahead_ps, error_ps; // this clock and that of rank 0
-} World;
-
-static void nap(void) {
+void mpirun_nap(void) {
     struct timespec time = {.tv_nsec = NAP_NS};
     nanosleep(&time, NULL);
 }
@@ -98,26 +66,16 @@ static int tag_of(const World *world, uint64_t tag) {
 
 // ---- Waiting
 
-// The lock is held. Rank 0 hears why another one failed, the others that they shall stop.
-static void hear_news(World *world) {
-    int is_there, tag = world->rank == 0 ? TAG_FAILED : TAG_STOP;
-    MPI_Status status;
-    if (world->has_news) return;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, world->own, &is_there, &status);
-    if (!is_there) return;
-    MPI_Recv(world->news.text, (int)sizeof world->news.text, MPI_CHAR, status.MPI_SOURCE, tag,
-             world->own, MPI_STATUS_IGNORE);
-    world->has_news = true;
-    world->stopped = true;
-}
-
-static bool late(const World *world, Time deadline, Err *err) {
+// `who` is silent when it is late.
+static bool late(World *world, Time deadline, const char *who, Err *err) {
     char text[UNITS_TEXT_MAX];
     if (world->stopped)
         return err_set(err, "stopped by the failure of another %s",
                        world->has_news ? "rank" : "stream");
-    return clock_now() < deadline ||
-           err_set(err, "silent for %s", units_format_time(world->request->time_out_ps, text));
+    if (clock_now() < deadline) return true;
+    world->is_silence = true;
+    return err_set(err, "%ssilent for %s", who,
+                   units_format_time(world->request->time_out_ps, text));
 }
 
 // Takes back the memory of what was posted and has gone.
@@ -138,11 +96,11 @@ static bool wait_request(World *world, MPI_Request *request, Err *err) {
         int done;
         pthread_mutex_lock(&world->lock);
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (!done) hear_news(world);
+        if (!done) mpirun_hear(world);
         pthread_mutex_unlock(&world->lock);
         if (done) return true;
-        if (!late(world, deadline, err)) return false;
-        nap();
+        if (!late(world, deadline, "some rank ", err)) return false;
+        mpirun_nap();
     }
 }
 
@@ -169,9 +127,9 @@ static bool begin(World *world, const Message *messages, uint32_t count, uint8_t
                   MPI_Request *requests, Err *err) {
     for (uint32_t i = 0; i < count; i++) {
         const Message *message = &messages[i];
-        if (message->count >= PART_MAX || (int64_t)message->peer >= world->size)
+        if (message->count >= MPIRUN_PART_MAX || (int64_t)message->peer >= world->size)
             return err_set(err, "a message of %" PRIu64 " bytes to rank %u, expected less than %d",
-                           message->count, message->peer, PART_MAX);
+                           message->count, message->peer, MPIRUN_PART_MAX);
         requests[i] = MPI_REQUEST_NULL;
         if (message->kind == MESSAGE_POST)
             post(world, message);
@@ -208,18 +166,20 @@ static bool wait_all(World *world, const Message *messages, uint32_t count, MPI_
         pthread_mutex_lock(&world->lock);
         MPI_Testall((int)count, requests, &done, statuses);
         collect_posts(world);
-        if (!done) hear_news(world);
+        if (!done) mpirun_hear(world);
         pthread_mutex_unlock(&world->lock);
         if (done) return true;
-        if (!late(world, deadline, err)) break;
-        nap();
+        if (!late(world, deadline, "", err)) break;
+        mpirun_nap();
     }
     for (uint32_t i = 0; i < count; i++) {
         int done;
         pthread_mutex_lock(&world->lock);
         MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
         pthread_mutex_unlock(&world->lock);
-        if (!done) return err_prefix(err, "rank %u", messages[i].peer);
+        if (done) continue;
+        world->peer = (int)messages[i].peer;
+        return err_prefix(err, "rank %u", messages[i].peer);
     }
     return false;
 }
@@ -351,10 +311,10 @@ static bool drain(World *world, Err *err) {
             waits = true;
         }
         if (waits) MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
-        if (!done) hear_news(world);
-        if (!done && !late(world, deadline, err))
+        if (!done) mpirun_hear(world);
+        if (!done && !late(world, deadline, "some rank ", err))
             return err_prefix(err, "rank %d at the end", world->rank);
-        if (!done && !is_there) nap();
+        if (!done && !is_there) mpirun_nap();
     }
     return true;
 }
@@ -362,8 +322,8 @@ static bool drain(World *world, Err *err) {
 static void send_result(const World *world, const Text *text) {
     uint64_t size = text->length;
     MPI_Send(&size, 1, MPI_UINT64_T, 0, TAG_SIZE, world->own);
-    for (uint64_t i = 0; i < size; i += PART_MAX) {
-        int now_B = size - i < PART_MAX ? (int)(size - i) : PART_MAX;
+    for (uint64_t i = 0; i < size; i += MPIRUN_PART_MAX) {
+        int now_B = size - i < MPIRUN_PART_MAX ? (int)(size - i) : MPIRUN_PART_MAX;
         MPI_Send(text->data + i, now_B, MPI_BYTE, 0, TAG_RESULT, world->own);
     }
 }
@@ -372,8 +332,8 @@ static ResultPart receive_result(const World *world, int rank) {
     uint64_t size;
     MPI_Recv(&size, 1, MPI_UINT64_T, rank, TAG_SIZE, world->own, MPI_STATUS_IGNORE);
     uint8_t *bytes = mem_alloc(size, 1);
-    for (uint64_t i = 0; i < size; i += PART_MAX) {
-        int now_B = size - i < PART_MAX ? (int)(size - i) : PART_MAX;
+    for (uint64_t i = 0; i < size; i += MPIRUN_PART_MAX) {
+        int now_B = size - i < MPIRUN_PART_MAX ? (int)(size - i) : MPIRUN_PART_MAX;
         MPI_Recv(bytes + i, now_B, MPI_BYTE, rank, TAG_RESULT, world->own, MPI_STATUS_IGNORE);
     }
     return (ResultPart){.bytes = bytes, .count = size};
@@ -395,110 +355,6 @@ static bool gather(const World *world, const Text *mine, InterpResult *out, Err 
     }
     mem_free(parts);
     return good;
-}
-
-// ---- Failures
-
-static void send_part(const World *world, const Text *part, uint64_t *size, MPI_Request *requests) {
-    *size = part->length < PART_MAX ? part->length : 0; // more would not come in time
-    MPI_Isend(size, 1, MPI_UINT64_T, 0, TAG_SIZE, world->own, &requests[0]);
-    MPI_Isend(part->data, (int)*size, MPI_BYTE, 0, TAG_RESULT, world->own, &requests[1]);
-}
-
-// Another rank than 0: says why, gives what it has, and waits for rank 0 to end all.
-static void give_up(World *world, const InterpResult *result, const Err *err) {
-    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    Time deadline = clock_now() + ALONE_PS;
-    Text part = {0};
-    uint64_t size;
-    char why[sizeof err->text];
-    memcpy(why, err->text, sizeof why);
-    if (!world->has_news)
-        MPI_Isend(why, (int)sizeof why, MPI_CHAR, 0, TAG_FAILED, world->own, &requests[2]);
-    result_pack(world->request->job, result, &part);
-    send_part(world, &part, &size, requests);
-    while (clock_now() < deadline) {
-        int done;
-        MPI_Testall(3, requests, &done, MPI_STATUSES_IGNORE);
-        nap();
-    }
-    fprintf(stderr, "moesim-run: %s\n", why);
-    MPI_Abort(MPI_COMM_WORLD, ERROR_STATUS);
-    exit(ERROR_STATUS);
-}
-
-// What another rank gives, of which first the size comes.
-typedef struct Giving {
-    uint64_t size;
-    uint8_t *bytes; // heap
-    MPI_Request request;
-    bool has_size, is_whole;
-} Giving;
-
-static void take_part(const World *world, Giving *giving, int rank) {
-    int done;
-    if (giving->is_whole) return;
-    MPI_Test(&giving->request, &done, MPI_STATUS_IGNORE);
-    if (!done) return;
-    giving->is_whole = giving->has_size;
-    if (giving->has_size) return;
-    giving->has_size = true;
-    giving->bytes = mem_alloc(giving->size, 1);
-    MPI_Irecv(giving->bytes, (int)giving->size, MPI_BYTE, rank, TAG_RESULT, world->own,
-              &giving->request);
-}
-
-// Until all have given what they have, or for GATHER_PS.
-static void take_parts(const World *world, Giving *givings) {
-    Time deadline = clock_now() + GATHER_PS;
-    int left = world->size - 1;
-    for (int rank = 1; rank < world->size; rank++) {
-        MPI_Request told;
-        MPI_Isend(world->news.text, (int)sizeof world->news.text, MPI_CHAR, rank, TAG_STOP,
-                  world->own, &told);
-        MPI_Request_free(&told);
-        MPI_Irecv(&givings[rank].size, 1, MPI_UINT64_T, rank, TAG_SIZE, world->own,
-                  &givings[rank].request);
-    }
-    while (left > 0 && clock_now() < deadline) {
-        left = 0;
-        for (int rank = 1; rank < world->size; rank++) {
-            take_part(world, &givings[rank], rank);
-            left += !givings[rank].is_whole;
-        }
-        nap();
-    }
-}
-
-static void end_all(void) {
-    MPI_Abort(MPI_COMM_WORLD, ERROR_STATUS);
-}
-
-// Rank 0: why, and what all have; all end when this process has done with it. Memory that MPI may
-// still write to stays.
-static void gather_failed(World *world, InterpResult *result, BackEndAnswer *out, Err *err) {
-    const BackEndRequest *request = world->request;
-    Giving *givings = mem_alloc((size_t)world->size, sizeof *givings);
-    ResultPart *parts = mem_alloc((size_t)world->size, sizeof *parts);
-    Text mine = {0};
-    Err unfit = {0};
-    if (world->has_news)
-        *err = world->news;
-    else
-        world->news = *err;
-    take_parts(world, givings);
-    result_pack(request->job, result, &mine);
-    if (mine.length > 0) parts[0] = (ResultPart){(const uint8_t *)mine.data, mine.length};
-    for (int rank = 1; rank < world->size; rank++)
-        if (givings[rank].is_whole && givings[rank].size > 0)
-            parts[rank] = (ResultPart){givings[rank].bytes, (size_t)givings[rank].size};
-    // where parts of others do not fit, its own alone; the failure is what is told in any case
-    uint32_t repeats = request->options->repeats;
-    if (!result_merge(request->job, repeats, parts, (uint32_t)world->size, &out->result, &unfit))
-        result_merge(request->job, repeats, parts, 1, &out->result, &unfit);
-    text_free(&mine);
-    mem_free(parts);
-    if (atexit(end_all) != 0) end_all();
 }
 
 // ---- A run
@@ -546,18 +402,24 @@ static bool answer(World *world, const InterpResult *result, BackEndAnswer *out,
     return good;
 }
 
-static void open_world(const BackEndRequest *request, World *world) {
-    *world = (World){.request = request};
+// False when some rank found something wrong before this: see mpirun_tell.
+static bool open_world(const BackEndRequest *request, World *world, Err *err) {
+    Err nothing = {0};
+    *world = (World){.request = request, .peer = -1, .first = -1};
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &world->provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world->size);
+    pthread_mutex_init(&world->lock, NULL);
+    if (!mpirun_agree(&nothing, err)) return false;
+    world->reports = mem_alloc(world->rank == 0 ? (size_t)world->size : 1, sizeof *world->reports);
     MPI_Comm_dup(MPI_COMM_WORLD, &world->traffic);
     MPI_Comm_dup(MPI_COMM_WORLD, &world->own);
-    pthread_mutex_init(&world->lock, NULL);
     compare_clocks(world);
+    return true;
 }
 
 static void close_world(World *world) {
+    mem_free(world->reports);
     mem_free(world->posts);
     mem_free(world->is_behind);
     mem_free(world->index);
@@ -579,15 +441,17 @@ static bool check_world(World *world, Err *err) {
 bool mpirun_job(const BackEndRequest *request, BackEndAnswer *out, Err *err) {
     World world;
     InterpResult result = {0};
-    open_world(request, &world);
-    if (!check_world(&world, err)) {
+    if (!open_world(request, &world, err) || !check_world(&world, err)) {
         out->is_silent = world.rank != 0; // one line is enough
         close_world(&world);
         return out->is_silent;
     }
     if (!run_rank(&world, &result, err) || !answer(&world, &result, out, err)) {
-        if (world.rank != 0) give_up(&world, &result, err);
-        gather_failed(&world, &result, out, err);
+        out->is_silent = false;
+        if (world.rank != 0)
+            mpirun_give_up(&world, &result, err);
+        else
+            mpirun_gather_failed(&world, &result, out, err);
         describe(&world, out);
         interp_free(&result);
         return false;

@@ -320,6 +320,8 @@ bool connect_ask_clock(int socket, Time time_out_ps, Time *out_ahead_ps, Time *o
         uint64_t theirs;
         Time before = clock_now();
         if (!send_8(socket, i, err) || !receive_8(socket, &theirs, deadline, err)) return false;
+        if (theirs >= (uint64_t)CLOCK_PERIOD_S * PS_PER_SECOND)
+            return err_set(err, "the answer about its clock is not a time");
         Time round_ps = clock_now() - before;
         if (round_ps >= best) continue;
         best = round_ps;

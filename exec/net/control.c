@@ -6,15 +6,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "exec/clock.h"
 #include "exec/net/frame.h"
 #include "model/base/file.h"
 #include "model/base/mem.h"
 
 #define HEAD_B ((size_t)16)
+
+#define QUIET_MIN_PS (2 * PS_PER_SECOND) // for a process to get its turn on a busy machine
+#define BEATS        4                   // in the time after which silence is an end
 
 const char *const control_names[CONTROL_KIND_COUNT] = {
 #define X(name, text) text,
@@ -115,14 +120,32 @@ void control_free(ControlReader *reader) {
     *reader = (ControlReader){0};
 }
 
+static bool silent(Time quiet_ps, Err *err) {
+    char text[UNITS_TEXT_MAX];
+    return err_set(err, "said nothing within %s", units_format_time(quiet_ps, text));
+}
+
+// Reads as soon as there is something.
+static bool read_soon(ControlReader *reader, int descriptor, Time quiet_ps, bool *is_open,
+                      Err *err) {
+    struct pollfd one = {.fd = descriptor, .events = POLLIN};
+    Time deadline = clock_after(clock_now(), quiet_ps);
+    int count;
+    while ((count = poll(&one, 1, clock_poll_ms(deadline - clock_now()))) < 0 && errno == EINTR)
+        continue;
+    if (count > 0) return control_read(reader, descriptor, is_open, err);
+    silent(quiet_ps, err);
+    return err_prefix(err, "the first process");
+}
+
 bool control_expect(ControlReader *reader, int descriptor, ControlKind kind, void *data,
-                    size_t count, Err *err) {
+                    size_t count, Time quiet_ps, Err *err) {
     ControlMessage message;
     bool has = false, is_open = true;
     while (is_open) {
         if (!control_next(reader, &message, &has, err)) return false;
-        if (has) break;
-        if (!control_read(reader, descriptor, &is_open, err)) return false;
+        if (has && message.kind != CONTROL_ALIVE) break;
+        if (!has && !read_soon(reader, descriptor, quiet_ps, &is_open, err)) return false;
     }
     if (!has) return err_set(err, "the first process is gone");
     if (message.kind != kind || message.count != count)
@@ -130,4 +153,31 @@ bool control_expect(ControlReader *reader, int descriptor, ControlKind kind, voi
                        control_names[kind], count, control_names[message.kind], message.count);
     if (count > 0) memcpy(data, message.data, count);
     return true;
+}
+
+// ---- Signs of life
+
+Time control_quiet_ps(Time time_out_ps) {
+    return time_out_ps > QUIET_MIN_PS ? time_out_ps : QUIET_MIN_PS;
+}
+
+void control_start_pulse(ControlPulse *pulse, Time quiet_ps) {
+    Time now = clock_now();
+    *pulse = (ControlPulse){quiet_ps, now, now - quiet_ps, now}; // the first sign goes out at once
+}
+
+int control_beat_ms(const ControlPulse *pulse) {
+    return clock_poll_ms(pulse->quiet_ps / BEATS);
+}
+
+bool control_look(ControlPulse *pulse, int descriptor, Err *err) {
+    Time now = clock_now();
+    Err unheard = {0}; // that it is gone is seen by its end
+    if (now - pulse->looked_ps > pulse->quiet_ps / 2) pulse->heard_ps = now;
+    pulse->looked_ps = now;
+    if (now - pulse->told_ps >= pulse->quiet_ps / BEATS) {
+        pulse->told_ps = now;
+        control_write(descriptor, CONTROL_ALIVE, 0, NULL, 0, &unheard);
+    }
+    return now - pulse->heard_ps <= pulse->quiet_ps || silent(pulse->quiet_ps, err);
 }

@@ -10,6 +10,7 @@
 
 #include "model/base/err.h"
 #include "model/base/text.h"
+#include "model/base/units.h"
 
 #define CONTROL_DATA_MAX ((size_t)1 << 20) // bytes of one message; longer data are several
 
@@ -26,7 +27,8 @@
     X(RESULT, "result")       /* bytes of result_pack, part by part */                             \
     X(FAILED, "failed")       /* why a rank failed; the host, when `from` is CONTROL_HOST */       \
     X(KILLED, "killed")       /* a ServeDeath */                                                   \
-    X(DONE, "done")           /* the last of a rank, and of a host that ends by itself */
+    X(DONE, "done")           /* the last of a rank, and of a host that ends by itself */          \
+    X(ALIVE, "alive")         /* between a host and the first process, both ways, again and again */
 typedef enum ControlKind {
 #define X(name, text) CONTROL_##name,
     CONTROL_LIST(X)
@@ -62,8 +64,24 @@ bool control_read(ControlReader *reader, int descriptor, bool *is_open, Err *err
 bool control_next(ControlReader *reader, ControlMessage *out, bool *has, Err *err);
 void control_free(ControlReader *reader);
 
-// Waits for one message of a kind, of exactly `count` bytes, copied to `data`.
+// Waits for one message of a kind, of exactly `count` bytes, copied to `data`. What says no more
+// than that it is alive is passed over; false when the other side says nothing for `quiet_ps`.
 bool control_expect(ControlReader *reader, int descriptor, ControlKind kind, void *data,
-                    size_t count, Err *err);
+                    size_t count, Time quiet_ps, Err *err);
+
+// Signs of life over one connection. Each side looks after every poll, which waits control_beat_ms
+// at most. A process that was itself stopped or late begins anew to count the silence of the other.
+typedef struct ControlPulse {
+    Time quiet_ps; // so long may the other side say nothing
+    Time looked_ps, told_ps, heard_ps;
+} ControlPulse;
+
+// How long a process may say nothing in a run whose ranks wait `time_out_ps` for each other.
+Time control_quiet_ps(Time time_out_ps);
+void control_start_pulse(ControlPulse *pulse, Time quiet_ps);
+int control_beat_ms(const ControlPulse *pulse);
+// Tells the other side that this one is alive when it is time to. False when the other side was
+// silent too long.
+bool control_look(ControlPulse *pulse, int descriptor, Err *err);
 
 #endif

@@ -214,7 +214,7 @@ static void hand_over(Endpoint *endpoint, const Party *self) {
 static bool timed_out(const Endpoint *endpoint, const Party *party, Err *err) {
     char text[UNITS_TEXT_MAX];
     units_format_time(endpoint->setup.time_out_ps, text);
-    if (party->round != 0) return err_set(err, "not all ranks came to the barrier within %s", text);
+    if (party->round != 0) return err_set(err, ENDPOINT_NOT_ALL " within %s", text);
     for (uint32_t i = 0; i < party->count; i++) {
         const Message *message = &party->messages[i];
         const Wire *wire = &endpoint->wires[message->peer];

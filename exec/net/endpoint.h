@@ -14,6 +14,7 @@
 #include "model/base/units.h"
 
 // The message of what ends because another rank failed.
+#define ENDPOINT_NOT_ALL "not all ranks came to the barrier"
 #define ENDPOINT_STOPPED "stopped by the failure of another rank"
 
 typedef struct Endpoint Endpoint;

@@ -54,6 +54,13 @@ void hand_command(const HandPlan *plan, uint32_t host, Text *out) {
 
 // ---- The first process
 
+// Whether one that has come is gone again: it says nothing before it is spoken to.
+static bool is_gone(int socket) {
+    char byte;
+    ssize_t count = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 static bool take_host(void *context, int socket, const FrameGreeting *greeting, Err *why) {
     Hand *hand = context;
     uint32_t host = greeting->from;
@@ -61,6 +68,11 @@ static bool take_host(void *context, int socket, const FrameGreeting *greeting, 
     if (!frame_same_run(greeting, &mine, why)) return false;
     if (greeting->to != CONTROL_HOST || host == 0 || host >= hand->plan->hosts->count)
         return err_set(why, "host %u does not come here", host);
+    if (hand->sockets[host] >= 0 && is_gone(hand->sockets[host])) {
+        close(hand->sockets[host]);
+        hand->sockets[host] = -1;
+        hand->left++;
+    }
     if (hand->sockets[host] >= 0) return err_set(why, "host %u has come already", host);
     if (!door_greet(socket, &mine) || !make_blocking(socket))
         return err_set(why, "it does not listen");

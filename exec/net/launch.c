@@ -29,6 +29,8 @@
 #define LEAD_KERNEL_PS   (1000 * PS_PER_US)
 #define LEAD_MACHINES_PS (20 * PS_PER_MS)
 
+#define NOTES_B_MAX (1 << 16) // of one host
+
 // ---- Failures
 
 // All ranks shall end: by themselves at first.
@@ -55,17 +57,27 @@ static bool is_consequence(const LaunchRank *rank) {
     return length >= end && strcmp(text + length - end, ENDPOINT_STOPPED) == 0;
 }
 
-// When nobody knows what was killed was in, a rank that waited for it says what that was for.
+// When nobody knows what was killed was in, a rank that waited for it says what that was for; what
+// was merely stopped knows nothing.
 static bool report_death(const Launch *launch, const char *death, bool knows_op, Err *err) {
     err_set(err, "%s", death);
-    for (uint32_t pass = 0; !knows_op && pass < 2; pass++) {
-        for (uint32_t i = 0; i < launch->hosts->ranks; i++) {
-            const LaunchRank *rank = &launch->ranks[i];
-            if (rank->failed.length == 0 || is_consequence(rank) != (pass == 1)) continue;
-            return err_set(err, "%s: %s", death, text_string(&rank->failed));
-        }
+    for (uint32_t i = 0; !knows_op && i < launch->hosts->ranks; i++) {
+        const LaunchRank *rank = &launch->ranks[i];
+        if (rank->failed.length == 0 || is_consequence(rank)) continue;
+        return err_set(err, "%s: %s", death, text_string(&rank->failed));
     }
     return false;
+}
+
+// When ranks waited for all, the one that did not even stop is the one that they waited for.
+static bool report_rank(const Launch *launch, const LaunchRank *failed, Err *err) {
+    const char *why = text_string(&failed->failed);
+    for (uint32_t i = 0; strstr(why, ENDPOINT_NOT_ALL) != NULL && i < launch->hosts->ranks; i++) {
+        const LaunchRank *rank = &launch->ranks[i];
+        if (rank->is_late)
+            return err_set(err, "rank %u is silent%s: %s", i, text_string(&rank->late), why);
+    }
+    return err_set(err, "%s", why);
 }
 
 // A death is a cause whenever it is heard of; of what ranks say, the first: one that fails stays
@@ -80,10 +92,8 @@ static bool report(const Launch *launch, Err *err) {
     }
     if (err_is_set(&launch->host_failed))
         return report_death(launch, launch->host_failed.text, false, err);
-    return err_set(err, "%s",
-                   launch->first_failed == CONTROL_HOST
-                       ? "the run was stopped"
-                       : text_string(&launch->ranks[launch->first_failed].failed));
+    if (launch->first_failed == CONTROL_HOST) return err_set(err, "the run was stopped");
+    return report_rank(launch, &launch->ranks[launch->first_failed], err);
 }
 
 // ---- What hosts say
@@ -144,12 +154,51 @@ static bool take_value(const ControlMessage *message, void *out, size_t count, E
     return true;
 }
 
+// A line for people, of which none can leave its line.
+static bool take_line(const ControlMessage *message, Text *out, Err *err) {
+    Err line = {0};
+    if (message->count >= ERR_TEXT_MAX)
+        return err_set(err, "said \"%s\" with %zu bytes, expected less than %d",
+                       control_names[message->kind], message->count, ERR_TEXT_MAX);
+    err_set(&line, "%.*s", (int)message->count, (const char *)message->data);
+    text_add(out, line.text);
+    return true;
+}
+
+// Lines that a host has for people: each says which host it is from.
+static bool take_notes(Launch *launch, uint32_t host, const ControlMessage *message, Err *err) {
+    LaunchHost *one = &launch->of[host];
+    const char *next = (const char *)message->data, *end = next + message->count;
+    if (one->has_noted || message->count > NOTES_B_MAX)
+        return err_set(err, "said \"%s\" of %zu bytes, expected one of at most %d",
+                       control_names[message->kind], message->count, NOTES_B_MAX);
+    one->has_noted = true;
+    while (next < end) {
+        const char *stop = memchr(next, '\n', (size_t)(end - next));
+        if (stop == NULL) stop = end;
+        Err line = {0};
+        err_set(&line, "host %s %.*s", launch->hosts->hosts[host].name, (int)(stop - next), next);
+        text_addf(&launch->facts->notes, "%s\n", line.text);
+        next = stop + 1;
+    }
+    return true;
+}
+
 static bool take_death(Launch *launch, const ControlMessage *message, Err *err) {
     LaunchRank *rank = &launch->ranks[message->from];
     const Schedule *schedule = launch->job->job->schedule;
     ServeDeath death;
     char end[LAUNCH_END_MAX], text[SCHEDULE_TEXT_MAX];
     if (!take_value(message, &death, sizeof death, err)) return false;
+    if (rank->killed.length > 0 || rank->is_late)
+        return err_set(err, "said twice how rank %u ended", message->from);
+    if (death.status == SERVE_LATE) {
+        rank->is_late = true;
+        if (death.op < schedule->op_count)
+            text_addf(&rank->late, " in %s", schedule_op_text(schedule, death.op, text));
+        stop_all(launch);
+        return true;
+    }
     launch_end_text(death.status, end);
     rank->knows_op = death.op < schedule->op_count;
     text_add(&rank->killed, end);
@@ -163,9 +212,14 @@ static bool take_rank(Launch *launch, const ControlMessage *message, Err *err) {
     LaunchRank *rank = &launch->ranks[message->from];
     const char *data = (const char *)message->data;
     if (message->kind == CONTROL_RESULT) {
+        if (message->count > rank->result_max_B - rank->result.length)
+            return err_set(err, "said more than %llu bytes as the result of rank %u",
+                           (unsigned long long)rank->result_max_B, message->from);
         text_add_bytes(&rank->result, data, message->count);
     } else if (message->kind == CONTROL_FAILED) {
-        text_add_bytes(&rank->failed, data, message->count);
+        if (rank->failed.length > 0)
+            return err_set(err, "said twice why rank %u failed", message->from);
+        if (!take_line(message, &rank->failed, err)) return false;
         if (launch->first_failed == CONTROL_HOST) launch->first_failed = message->from;
         stop_all(launch);
     } else if (message->kind == CONTROL_KILLED) {
@@ -178,28 +232,44 @@ static bool take_rank(Launch *launch, const ControlMessage *message, Err *err) {
     return true;
 }
 
+static bool take_arrived(Launch *launch, uint32_t host, const ControlMessage *message, Err *err) {
+    ServeRound *arrived = &launch->of[host].arrived;
+    if (!take_value(message, arrived, sizeof *arrived, err)) return false;
+    bool is_likely = launch->of[host].is_connected && arrived->round == launch->round + 1 &&
+                     arrived->time_ps >= -SERVE_TIME_OUT_MAX_PS;
+    for (uint32_t i = 0; i < launch->hosts->count; i++) {
+        const ServeRound *other = &launch->of[i].arrived;
+        is_likely = is_likely &&
+                    (other->round != arrived->round ||
+                     serve_is_near(arrived->time_ps, other->time_ps, launch->options->time_out_ps));
+    }
+    if (!is_likely || arrived->time_ps > CLOCK_PERIOD_S * PS_PER_SECOND)
+        return err_set(err, "said that it came to round %llu at %lld ps, which cannot be",
+                       (unsigned long long)arrived->round, (long long)arrived->time_ps);
+    return start_round(launch, err);
+}
+
 static bool take_host(Launch *launch, uint32_t host, const ControlMessage *message, Err *err) {
     LaunchHost *one = &launch->of[host];
+    if (message->kind == CONTROL_ALIVE) return true;
     if (message->kind == CONTROL_LISTENING) {
+        if (one->listens) return err_set(err, "said twice where it listens");
         one->listens = true;
         return take_value(message, &one->where, sizeof one->where, err) &&
                (!all_listen(launch) || tell_peers(launch, err));
     }
     if (message->kind == CONTROL_CONNECTED) {
         one->is_connected = true;
-        return take_value(message, &one->error_ps, sizeof one->error_ps, err);
+        return take_value(message, &one->error_ps, sizeof one->error_ps, err) &&
+               ((one->error_ps >= SERVE_CLOCK_ONE && one->error_ps <= SERVE_TIME_OUT_MAX_PS) ||
+                err_set(err, "said that its clock may be off by %lld ps",
+                        (long long)one->error_ps));
     }
-    if (message->kind == CONTROL_ARRIVED)
-        return take_value(message, &one->arrived, sizeof one->arrived, err) &&
-               start_round(launch, err);
-    if (message->kind == CONTROL_NOTE) {
-        text_addf(&launch->facts->notes, "host %s ", launch->hosts->hosts[host].name);
-        text_add_bytes(&launch->facts->notes, (const char *)message->data, message->count);
-        return true;
-    }
+    if (message->kind == CONTROL_ARRIVED) return take_arrived(launch, host, message, err);
+    if (message->kind == CONTROL_NOTE) return take_notes(launch, host, message, err);
     if (message->kind == CONTROL_FAILED && message->from == CONTROL_HOST) {
         Text why = {0};
-        text_add_bytes(&why, (const char *)message->data, message->count);
+        if (!take_line(message, &why, err)) return false;
         fail_host(launch, host, text_string(&why));
         text_free(&why);
         return true;
@@ -219,6 +289,7 @@ static bool hear_host(Launch *launch, uint32_t host, Err *err) {
     LaunchHost *one = &launch->of[host];
     bool is_open = true, has = true;
     if (!control_read(&one->reader, one->socket, &is_open, err)) return false;
+    one->pulse.heard_ps = clock_now();
     while (has) {
         ControlMessage message;
         if (!control_next(&one->reader, &message, &has, err)) return false;
@@ -255,8 +326,30 @@ static Time next_ps(const Launch *launch) {
 }
 
 static int time_left_ms(const Launch *launch) {
-    if (next_ps(launch) == 0) return -1;
-    return clock_poll_ms(next_ps(launch) - clock_now());
+    int beat_ms = control_beat_ms(&launch->of[0].pulse);
+    if (next_ps(launch) == 0) return beat_ms;
+    int left_ms = clock_poll_ms(next_ps(launch) - clock_now());
+    return left_ms < beat_ms ? left_ms : beat_ms;
+}
+
+// Before they are connected, hosts are awaited together: see check_connected.
+static void check_alive(Launch *launch) {
+    for (uint32_t i = 0; i < launch->hosts->count; i++) {
+        LaunchHost *one = &launch->of[i];
+        Err err = {0};
+        if (one->socket >= 0 && !control_look(&one->pulse, one->socket, &err) &&
+            one->is_connected && !launch->failed)
+            fail_host(launch, i, err.text);
+    }
+}
+
+// One that did not even answer that all shall stop is why others waited.
+static void name_silent(Launch *launch) {
+    for (uint32_t i = 0; i < launch->hosts->count; i++) {
+        const LaunchHost *one = &launch->of[i];
+        if (one->socket >= 0 && one->pulse.heard_ps < launch->kill_at_ps - 2 * SERVE_GRACE_PS)
+            fail_host(launch, i, "it is silent");
+    }
 }
 
 // A host that never came is one that an agent did not reach.
@@ -273,6 +366,8 @@ static void check_connected(Launch *launch) {
 
 static void watch(Launch *launch) {
     struct pollfd polls[HOSTS_MAX];
+    for (uint32_t i = 0; i < launch->hosts->count; i++)
+        control_start_pulse(&launch->of[i].pulse, control_quiet_ps(launch->options->time_out_ps));
     while (fill_polls(launch, polls) > 0) {
         poll(polls, launch->hosts->count, time_left_ms(launch));
         for (uint32_t i = 0; i < launch->hosts->count; i++) {
@@ -281,7 +376,11 @@ static void watch(Launch *launch) {
                 fail_host(launch, i, err.text);
         }
         check_connected(launch);
-        if (launch->kill_at_ps != 0 && clock_now() >= launch->kill_at_ps) return;
+        check_alive(launch);
+        if (launch->kill_at_ps != 0 && clock_now() >= launch->kill_at_ps) {
+            name_silent(launch);
+            return;
+        }
     }
 }
 
@@ -327,6 +426,18 @@ static bool merge(const Launch *launch, InterpResult *out, Err *err) {
     return good;
 }
 
+// Of a run that nobody said has failed: each rank came once, as result_merge takes none twice.
+static bool check_complete(const Launch *launch, const InterpResult *result, Err *err) {
+    for (uint32_t i = 0; i < launch->hosts->ranks; i++) {
+        uint32_t index = 0;
+        while (index < result->rank_count && result->ranks[index] != i) index++;
+        if (index == result->rank_count)
+            return err_set(err, "host %s: rank %u ended without a result",
+                           launch->hosts->hosts[hosts_of_rank(launch->hosts, i)].name, i);
+    }
+    return true;
+}
+
 static bool run_hosts(Launch *launch, InterpResult *out, Err *err) {
     Err why = {0};
     if (launch_start_hosts(launch, &why)) {
@@ -340,7 +451,7 @@ static bool run_hosts(Launch *launch, InterpResult *out, Err *err) {
     }
     end_hosts(launch);
     describe(launch, &launch->facts->machine);
-    bool good = merge(launch, out, &why);
+    bool good = merge(launch, out, &why) && check_complete(launch, out, &why);
     if (launch->failed) return report(launch, err);
     if (!good) *err = why;
     return good;
@@ -387,11 +498,14 @@ bool launch_run(const Job *job, const ComputeUnit *compute, const InterpOptions 
     all.of = mem_alloc(hosts.count, sizeof *all.of);
     all.ranks = mem_alloc(hosts.ranks, sizeof *all.ranks);
     for (uint32_t i = 0; i < hosts.count; i++) all.of[i].socket = -1;
+    for (uint32_t i = 0; i < hosts.ranks; i++)
+        all.ranks[i].result_max_B = result_bytes_max(job, compute, options, i);
     bool good = make_token(all.token, err) && run_hosts(&all, out, err);
     for (uint32_t i = 0; i < hosts.ranks; i++) {
         text_free(&all.ranks[i].result);
         text_free(&all.ranks[i].failed);
         text_free(&all.ranks[i].killed);
+        text_free(&all.ranks[i].late);
     }
     mem_free(all.ranks);
     mem_free(all.of);

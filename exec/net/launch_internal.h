@@ -13,7 +13,8 @@ typedef struct LaunchHost {
     pid_t process;
     int socket; // -1: closed
     ControlReader reader;
-    bool listens, is_connected, is_done;
+    ControlPulse pulse;
+    bool listens, is_connected, is_done, has_noted;
     ServeWhere where;
     Time error_ps;
     ServeRound arrived;
@@ -21,8 +22,11 @@ typedef struct LaunchHost {
 
 typedef struct LaunchRank {
     Text result;
-    Text failed, killed; // why
-    bool knows_op;       // what it was in when it was killed is a part of that
+    uint64_t result_max_B; // more is refused
+    Text failed, killed;   // why
+    Text late;             // what it was in when it did not stop
+    bool is_late;
+    bool knows_op; // what it was in when it was killed is a part of that
     bool is_done;
 } LaunchRank;
 

@@ -40,10 +40,11 @@ typedef struct Serve {
     int *sockets; // [here->count][ranks], heap; NULL of one host
     Time ahead_ps, error_ps;
     Shared shared;
-    Child *children; // [here->count], heap
-    uint32_t left;   // children
-    uint64_t round;  // that all ranks here have come to
-    Time kill_at_ps; // 0: not yet
+    Child *children;    // [here->count], heap
+    uint32_t left;      // children
+    uint64_t round;     // that all ranks here have come to
+    Time kill_at_ps;    // 0: not yet
+    ControlPulse pulse; // of the first process
 } Serve;
 
 Digest serve_digest(const Job *job) {
@@ -52,6 +53,12 @@ Digest serve_digest(const Job *job) {
     digest = hash_u64(digest, job->load->digest);
     digest = hash_u64(hash_u64(digest, shape->tokens), shape->sequences);
     return hash_u64(hash_u64(digest, shape->kv_tokens), shape->qk_pairs);
+}
+
+bool serve_is_near(Time told_ps, Time now_ps, Time time_out_ps) {
+    uint64_t apart = told_ps > now_ps ? (uint64_t)told_ps - (uint64_t)now_ps
+                                      : (uint64_t)now_ps - (uint64_t)told_ps;
+    return apart <= (uint64_t)(4 * (time_out_ps + SERVE_GRACE_PS));
 }
 
 // ---- Together with the other hosts
@@ -103,6 +110,9 @@ static bool check_setup(Serve *serve, Err *err) {
     if (setup->host >= hosts->count || setup->ranks != hosts->ranks)
         return err_set(err, "host %u of %u ranks, expected one of %u with %u ranks", setup->host,
                        setup->ranks, hosts->count, hosts->ranks);
+    if (setup->time_out_ps <= 0 || setup->time_out_ps > SERVE_TIME_OUT_MAX_PS)
+        return err_set(err, "the first process said a time-out of %lld ps, expected up to an hour",
+                       (long long)setup->time_out_ps);
     serve->here = &hosts->hosts[setup->host];
     char mine[17], theirs[17];
     Digest digest = serve_digest(serve->job->job);
@@ -176,7 +186,8 @@ static bool join(Serve *serve, Err *err) {
     ServeWhere all[HOSTS_MAX];
     uint32_t count = serve->job->hosts->count;
     if (!check_setup(serve, err) || !tell_where(serve, err) ||
-        !control_expect(&serve->reader, serve->in, CONTROL_PEERS, all, count * sizeof *all, err))
+        !control_expect(&serve->reader, serve->in, CONTROL_PEERS, all, count * sizeof *all,
+                        control_quiet_ps(serve->setup.time_out_ps), err))
         return false;
     if (count > 1 && !connect_ranks(serve, all, err)) return false;
     if (serve->listener >= 0) close(serve->listener);
@@ -272,8 +283,8 @@ static bool end_rank(Serve *serve, uint32_t local, Err *err) {
     while (waitpid(child->process, &status, 0) < 0 && errno == EINTR) continue;
     child->process = 0;
     serve->left--;
-    if (child->is_done || child->is_late) return true;
-    ServeDeath death = {.status = status, .op = op_of(serve, local)};
+    if (child->is_done) return true;
+    ServeDeath death = {.status = child->is_late ? SERVE_LATE : status, .op = op_of(serve, local)};
     return control_write(serve->out, CONTROL_KILLED, serve->here->first + local, &death,
                          sizeof death, err);
 }
@@ -308,8 +319,14 @@ static bool tell_arrived(Serve *serve, Err *err) {
 
 static bool take_order(Serve *serve, const ControlMessage *message, Err *err) {
     ServeRound round;
+    if (message->kind == CONTROL_ALIVE) return true;
     if (message->kind == CONTROL_START && message->count == sizeof round) {
         memcpy(&round, message->data, sizeof round);
+        if (round.round != serve->round ||
+            !serve_is_near(round.time_ps, clock_now() - serve->ahead_ps, serve->setup.time_out_ps))
+            return err_set(err,
+                           "the first process said a start that cannot be: round %llu, %lld ps",
+                           (unsigned long long)round.round, (long long)round.time_ps);
         shared_publish(&serve->shared, round.round, round.time_ps + serve->ahead_ps);
         return true;
     }
@@ -324,6 +341,7 @@ static bool take_order(Serve *serve, const ControlMessage *message, Err *err) {
 static bool hear_first(Serve *serve, Err *err) {
     bool is_open = true, has = true;
     if (!control_read(&serve->reader, serve->in, &is_open, err)) return false;
+    serve->pulse.heard_ps = clock_now();
     while (has) {
         ControlMessage message;
         if (!control_next(&serve->reader, &message, &has, err)) return false;
@@ -333,8 +351,10 @@ static bool hear_first(Serve *serve, Err *err) {
 }
 
 static int time_left_ms(const Serve *serve) {
-    if (serve->kill_at_ps == 0) return -1;
-    return clock_poll_ms(serve->kill_at_ps - clock_now());
+    int beat_ms = control_beat_ms(&serve->pulse);
+    if (serve->kill_at_ps == 0) return beat_ms;
+    int kill_ms = clock_poll_ms(serve->kill_at_ps - clock_now());
+    return kill_ms < beat_ms ? kill_ms : beat_ms;
 }
 
 static bool watch_once(Serve *serve, struct pollfd *polls, Err *err) {
@@ -354,6 +374,7 @@ static bool watch_once(Serve *serve, struct pollfd *polls, Err *err) {
             return false;
     }
     if (polls[0].revents != 0 && !hear_first(serve, err)) return false;
+    if (!control_look(&serve->pulse, serve->out, err)) return err_prefix(err, "the first process");
     if (serve->kill_at_ps != 0 && clock_now() >= serve->kill_at_ps) kill_ranks(serve);
     return true;
 }
@@ -361,6 +382,7 @@ static bool watch_once(Serve *serve, struct pollfd *polls, Err *err) {
 static bool watch(Serve *serve, Err *err) {
     struct pollfd *polls = mem_alloc(serve->here->count + 2, sizeof *polls);
     bool good = true;
+    control_start_pulse(&serve->pulse, control_quiet_ps(serve->setup.time_out_ps));
     while (good && serve->left > 0) good = watch_once(serve, polls, err);
     mem_free(polls);
     return good;

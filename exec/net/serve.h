@@ -18,6 +18,8 @@
 #define SERVE_KERNEL_B  40
 #define SERVE_CLOCK_ONE (-1) // of the error of a clock: all hosts have the same one
 
+#define SERVE_TIME_OUT_MAX_PS (3600 * PS_PER_SECOND) // as of the option
+
 // What every host knows before it is asked.
 typedef struct ServeJob {
     const Job *job;
@@ -30,7 +32,7 @@ typedef struct ServeJob {
     bool asks_clocks; // also hosts of one kernel
 } ServeJob;
 
-#define SERVE_MAKER   "moesim-run " PROGRAM_VERSION " (messages 2)" // changes with what is told
+#define SERVE_MAKER   "moesim-run " PROGRAM_VERSION " (messages 3)" // changes with what is told
 #define SERVE_MAKER_B 48
 
 // What the first process tells (control.h), as bytes of one machine type. `maker` stays the first
@@ -49,8 +51,9 @@ typedef struct ServeWhere {
 } ServeWhere;
 
 // How a rank ended that did not say that it is done, and what it was in; NONE when not known.
+#define SERVE_LATE (-1) // it was told to stop, did not, and was killed for it
 typedef struct ServeDeath {
-    int32_t status; // of waitpid
+    int32_t status; // of waitpid, or SERVE_LATE
     OpId op;
 } ServeDeath;
 
@@ -61,6 +64,10 @@ typedef struct ServeRound {
 
 // The schedule, the shape and the load: equal on all hosts of a run.
 Digest serve_digest(const Job *job);
+
+// Whether a time that was told is one that a run with this time-out may have now: all that is
+// waited for comes within a few of them.
+bool serve_is_near(Time told_ps, Time now_ps, Time time_out_ps);
 
 // Until all ranks have ended. Reads control messages from `in`, writes them to `out`; when `in`
 // ends, so do the ranks, at once. False when no first process was heard within the time-out (then

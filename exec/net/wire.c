@@ -30,6 +30,7 @@ union Ask { // a control message, aligned
     uint8_t bytes[CMSG_SPACE(sizeof(uint32_t))];
 };
 
+#define READS_MAX     256 // of one turn: who waits looks at the clock between turns
 #define EARLY_FIRST_B (UINT64_C(64) << 10) // of memory for an early message; then it doubles
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -277,12 +278,16 @@ bool wire_receive(Wire *wire, const WireReceive *receive, Err *err) {
     return true;
 }
 
-static void begin_early(Wire *wire) {
+static bool begin_early(Wire *wire, Err *err) {
+    if (wire->early_count == WIRE_EARLIES_MAX)
+        return err_set(err, "rank %u sent more than %" PRIu32 " messages that nobody asked for",
+                       wire->peer, WIRE_EARLIES_MAX);
     wire->earlies = mem_grow(wire->earlies, &wire->early_capacity, wire->early_count + 1,
                              sizeof *wire->earlies);
     wire->earlies[wire->early_count++] =
         (WireEarly){.tag = wire->frame.tag, .count = wire->frame.count};
     wire->into = WIRE_EARLY;
+    return true;
 }
 
 // A whole frame is here: where its message goes.
@@ -296,8 +301,7 @@ static bool begin_message(Wire *wire, const uint8_t bytes[FRAME_B], Err *err) {
         wire->into = WIRE_DIRECT;
         return check_length(wire, wire->frame.count, wire->direct.count, err);
     }
-    begin_early(wire);
-    return true;
+    return begin_early(wire, err);
 }
 
 static void end_message(Wire *wire) {
@@ -430,12 +434,13 @@ static bool read_next(Wire *wire, size_t *asked, size_t *came, Err *err) {
 }
 
 bool wire_pull(Wire *wire, Err *err) {
-    size_t asked, came;
+    size_t asked, came = 1;
     if (!wire->is_open) return true;
-    do {
+    for (uint32_t i = 0; i < READS_MAX && came > 0; i++) {
         if (!read_next(wire, &asked, &came, err)) return false;
         // fewer bytes than asked for: that was all; a socket would only say so
-    } while (came > 0 && (came == asked || wire->in != NULL));
+        if (came < asked && wire->in == NULL) break;
+    }
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "model/base/err.h"
 
 #define WIRE_EARLY_MAX_B (UINT64_C(1) << 30)  // that one peer may send before they are asked for
+#define WIRE_EARLIES_MAX (UINT32_C(1) << 20)  // the same, messages
 #define WIRE_EAGER_B     (UINT64_C(32) << 10) // of a message may be on their way when its send ends
 #define WIRE_STAGE_B     4096 // read ahead of a frame, so that a small message is one call
 
@@ -86,7 +87,8 @@ bool wire_post(Wire *wire, uint64_t tag, const uint8_t *bytes, uint64_t count, E
 // Takes the message if it is here, or where it will go when it comes.
 bool wire_receive(Wire *wire, const WireReceive *receive, Err *err);
 
-// Writes what is kept; reads all that is there. False, naming the peer, when it broke.
+// Writes what is kept; reads what is there, a bounded part of it in one turn. False, naming the
+// peer, when it broke.
 bool wire_push(Wire *wire, Err *err);
 bool wire_pull(Wire *wire, Err *err);
 

@@ -134,6 +134,11 @@ static bool scale_scenario(Scaling *scaling, Err *err) {
     return scenario_check(scenario, scaling->inputs.arch.max_context, err);
 }
 
+// A processor whose SMs are not told, such as a core, has none to give to kernels of an all-to-all.
+static void drop_sms(const Device *device, Pool *pool) {
+    if (device != NULL && device->compute_units == 0) pool->prefill_sms = pool->decode_sms = 0;
+}
+
 static bool scale_machine(Scaling *scaling, Err *err) {
     static const char *const of_machine[] = {"device", "degrade"};
     const char *name = cli_text(scaling->args, "topo");
@@ -143,6 +148,7 @@ static bool scale_machine(Scaling *scaling, Err *err) {
     Inputs *inputs = &scaling->inputs;
     uint32_t ranks = pool_ranks(&scaling->after.plan.pools[0]);
     if (name != NULL && !inputs_replace_machine(scaling->args, name, inputs, err)) return false;
+    drop_sms(inputs->model.device, &scaling->after.plan.pools[0]);
     uint32_t gpus = fabric_live_gpu_count(&inputs->fabric);
     return ranks <= gpus || err_set(err, "%s: %" PRIu32 " GPUs, expected at least %" PRIu32,
                                     inputs->topology_name, gpus, ranks);
@@ -189,7 +195,7 @@ static bool evaluate(Scaling *scaling, Err *err) {
 
 // ---- What is said of it
 
-// What the smaller pool has too few ranks for.
+// What the smaller pool has too few ranks for, or its GPUs no SMs.
 static const char *dropped(const Pool *before, const Pool *after, Arena *arena) {
     const struct {
         const char *name;

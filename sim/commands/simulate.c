@@ -247,11 +247,23 @@ static void show_tails(const Replay *replay, Text *out) {
     table_free(&table);
 }
 
-static void show(const Replay *replay, Text *out) {
+// What moesim-run needs to know beside the schedule that was written.
+static void show_run(const CliArgs *args, const EvaluatePhase *phase, Text *out) {
+    const StepShape *shape = &phase->shape;
+    if (!cli_is_given(args, "schedule")) return;
+    text_addf(out,
+              "\nto run it: moesim-run run %s --tokens %" PRIu64 " --sequences %" PRIu64
+              " --kv-tokens %" PRIu64 " --qk-pairs %" PRIu64 "\n",
+              cli_text(args, "schedule"), shape->tokens, shape->sequences, shape->kv_tokens,
+              shape->qk_pairs);
+}
+
+static void show(const CliArgs *args, const Replay *replay, Text *out) {
     show_figures(replay, out);
     show_phase("prefill, last full chunk", &replay->evaluation.prefill_phase, out);
     show_phase("decode", &replay->evaluation.decode_phase, out);
     show_tails(replay, out);
+    show_run(args, chosen_phase(args, &replay->evaluation), out);
     text_addf(out, "\nreproduced: %s\n", replay->reproduced ? "yes" : "no");
     degrade_plan_show(&replay->inputs, &replay->evaluation, &replay->degraded, out);
 }
@@ -265,6 +277,7 @@ static void write_phase(JsonWriter *w, const char *key, const EvaluatePhase *pha
     jsonw_u64(w, "new_tok", phase->shape.tokens);
     jsonw_u64(w, "sequences", phase->shape.sequences);
     jsonw_u64(w, "cached_tok", phase->shape.kv_tokens);
+    jsonw_u64(w, "qk_pairs", phase->shape.qk_pairs);
     jsonw_double(w, "end_s", units_seconds(timeline->end_ps));
     jsonw_open_array(w, "pass_ends_s");
     for (uint32_t i = 0; i < timeline->round_count; i++)
@@ -310,7 +323,7 @@ static int print(const CliArgs *args, const Replay *replay) {
         goes_to_stdout(args, "timeline")) {
         // stdout holds that file
     } else if (cli_choice(args, "format") == 0) {
-        show(replay, &out);
+        show(args, replay, &out);
     } else {
         write_json(replay, &out);
     }

@@ -97,7 +97,7 @@ $ moesim-run help run
 >       --kv-tokens N             cached tokens that attention reads, over all sequences (default 1)
 >       --qk-pairs N              pairs of a new token and a token that it attends to (default 1)
 >       --load FILE               tokens by expert; every expert gets the same without it
->       --backend host|net|mpi    what the ranks are, and how bytes move (default host)
+>       --backend host|net|mpi    what the ranks are, and how bytes move; under mpirun, moesim-run-mpi takes mpi (default host)
 >       --compute UNIT            what runs where the schedule computes: skip, timed:FILE of a predicted timeline, or model (default skip)
 >       --model MODEL             model: the config.json whose seeded weights compute
 >       --plan FILE               model: the plan that the schedule is of

@@ -73,3 +73,9 @@ $ moesim scale large/plan-001.json --ranks 1 --hidden 1/8 --layers 4 --save one 
 > experts                                     256                  16
 > experts; dropped: prefill_overlap, prefill_sms",
 > reproduced: yes
+
+# --- a processor without SMs has none to give
+$ moesim scale large/plan-001.json --ranks 4 --hidden 1/8 --layers 4 --topo switch:4,10GB/s --device 'CPU core' --isl 128 --osl 8 --save cores | grep ^plan; grep -o 'experts; dropped.*' cores/plan-001.json; moesim simulate cores/plan-001.json | tail -n 1
+> plan           TP1 PP1 DP72 EP72 x1 tbo-prefill  TP1 PP1 DP4 EP4 x1 tbo-prefill
+> experts; dropped: prefill_sms",
+> reproduced: yes

@@ -1,6 +1,7 @@
 // Ranks of the net back end as threads of one process: rings inside a host, sockets between hosts.
 #include "tests/check.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include "exec/clock.h"
 #include "exec/net/endpoint.h"
 #include "exec/net/frame.h"
+#include "exec/net/wire.h"
 
 #define SECOND PS_PER_SECOND
 
@@ -302,6 +304,38 @@ static void test_endpoint_names_a_malformed_frame(void **state) {
     close_pair(&pair);
 }
 
+// Frames of empty messages, one more than may come unasked.
+static void *flood(void *context) {
+    const Pair *pair = context;
+    uint32_t count = WIRE_EARLIES_MAX + 1;
+    uint8_t *bytes = mem_alloc(count, FRAME_B);
+    for (uint32_t i = 0; i < count; i++)
+        frame_write(&(Frame){.tag = 1000 + i}, bytes + (size_t)i * FRAME_B);
+    for (size_t done = 0; done < (size_t)count * FRAME_B;) {
+        ssize_t now =
+            send(pair->far_end, bytes + done, (size_t)count * FRAME_B - done, MSG_NOSIGNAL);
+        if (now < 0 && errno != EAGAIN) break; // the endpoint has closed
+        if (now > 0) done += (size_t)now;
+    }
+    mem_free(bytes);
+    return NULL;
+}
+
+static void test_endpoint_bounds_messages_that_nobody_asked_for(void **state) {
+    (void)state;
+    Pair pair;
+    open_alone(&pair, 60 * SECOND);
+    pthread_t thread;
+    Err err = {0};
+    assert_int_equal(pthread_create(&thread, NULL, flood, &pair), 0);
+    check_fails(receive_4096(&pair, &err), &err,
+                "rank 1 sent more than 1048576 messages that nobody asked for");
+    endpoint_close(pair.endpoints[0]);
+    pair.endpoints[0] = NULL;
+    pthread_join(thread, NULL);
+    close_pair(&pair);
+}
+
 // The stop of another rank ends what waits here, at once.
 static void *stop_soon(void *context) {
     Pair *pair = context;
@@ -376,6 +410,7 @@ int main(void) {
         cmocka_unit_test(test_endpoint_names_a_peer_that_is_gone),
         cmocka_unit_test(test_endpoint_names_both_lengths),
         cmocka_unit_test(test_endpoint_names_a_malformed_frame),
+        cmocka_unit_test(test_endpoint_bounds_messages_that_nobody_asked_for),
         cmocka_unit_test(test_endpoint_ends_when_another_rank_stopped),
         cmocka_unit_test(test_endpoint_starts_at_one_instant),
     };

@@ -209,6 +209,49 @@ static void test_forward_refuses_by_name(void **state) {
     tiny_close(&model);
 }
 
+// The model has 3 MoE layers: rows of 4 are those of another one, one row is for all.
+static void test_forward_refuses_a_load_of_other_layers(void **state) {
+    (void)state;
+    uint64_t tokens[4 * 16];
+    for (uint32_t i = 0; i < 4 * 16; i++) tokens[i] = 1;
+    TinyModel model = tiny_open(tiny_deepseek);
+    Plan plan = tiny_plan(1, 1, 2, 2);
+    for (uint32_t layers = 1; layers <= 4; layers++) {
+        Load load = {0};
+        Err err = {0};
+        TinyRun run = {
+            .texts = 2, .tokens = 4, .chunks = 1, .routing = FORWARD_FORCED, .load = &load};
+        check_ok(load_of_counts(layers, 1, 16, tokens, "test", &load, &err), &err);
+        if (layers == 4) {
+            tiny_refused(&model, &plan, &run,
+                         "the load is of 4 layers, expected the 3 MoE layers of tiny, or one");
+        } else if (layers != 2) {
+            TinyLogits logits = tiny_run(&model, &plan, &run);
+            tiny_free(&logits);
+        }
+        load_free(&load);
+    }
+    tiny_close(&model);
+}
+
+// Scores of 500000 tokens that attend to as many are 4 x 500000^2 = 10^12 bytes on each of 2 ranks;
+// caches, angles and buffers are the rest. A table of 5 million rows of 128 floats is 2.56e9 bytes,
+// and a rank has two: over the limit before the second rank is looked at.
+static void test_forward_refuses_more_memory_than_a_process_has(void **state) {
+    (void)state;
+    TinyModel model = tiny_open(tiny_qwen), wide = tiny_open_with(tiny_qwen, ":500,", ":5000000,");
+    Plan plan = tiny_plan(1, 1, 2, 2);
+    TinyRun run = {.texts = 1, .tokens = 500000, .chunks = 1};
+    tiny_refused(
+        &model, &plan, &run,
+        "the run needs 2032430051072 bytes of memory on 2 ranks together, at most 4294967296");
+    run.tokens = 4;
+    tiny_refused(&wide, &plan, &run,
+                 "weights of 2 ranks need 5124494848 bytes of memory or more, at most 4294967296");
+    tiny_close(&wide);
+    tiny_close(&model);
+}
+
 static void test_forward_refuses_models_without_kernels(void **state) {
     (void)state;
     static const struct {
@@ -252,6 +295,8 @@ int main(void) {
         cmocka_unit_test(test_forward_free_run_gives_a_load),
         cmocka_unit_test(test_forward_bf16_is_the_reference_but_for_rounding),
         cmocka_unit_test(test_forward_refuses_by_name),
+        cmocka_unit_test(test_forward_refuses_a_load_of_other_layers),
+        cmocka_unit_test(test_forward_refuses_more_memory_than_a_process_has),
         cmocka_unit_test(test_forward_refuses_models_without_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

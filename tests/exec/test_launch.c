@@ -19,6 +19,7 @@
 
 #define SECOND PS_PER_SECOND
 #define RANKS  4
+#define SAYS   "--says" // of this program: what run_against starts
 
 static const StepShape one_token = {.tokens = 1, .sequences = 1, .kv_tokens = 1, .qk_pairs = 1};
 
@@ -434,6 +435,103 @@ static void test_launch_refuses_another_version_or_job(void **state) {
     memcpy(setup.maker, SERVE_MAKER, sizeof SERVE_MAKER);
     setup.ranks = 5;
     check_answer(&setup, "host 0 of 5 ranks, expected one of 1 with 4 ranks");
+    setup.ranks = RANKS;
+    setup.time_out_ps = TIME_MAX;
+    check_answer(&setup, "the first process said a time-out of 9223372036854775807 ps, expected up "
+                         "to an hour");
+}
+
+// A host that says these messages and then nothing more; it ends when the last is that it is done.
+typedef struct Said {
+    ControlKind kind;
+    uint32_t from;
+    const void *data;
+    size_t count;
+} Said;
+
+static const ServeWhere nowhere;
+static const Time one_clock = SERVE_CLOCK_ONE;
+
+// The whole run when one host of all ranks is an agent that says this: the one line.
+static Outcome run_against(const Said *said, uint32_t count) {
+    char path[256], agent[400];
+    const char *base = getenv("TMPDIR");
+    Err err = {0};
+    snprintf(path, sizeof path, "%.200s/moesim_XXXXXX", base != NULL ? base : "/tmp");
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    for (uint32_t i = 0; i < count; i++)
+        check_ok(control_write(file, said[i].kind, said[i].from, said[i].data, said[i].count, &err),
+                 &err);
+    close(file);
+    bool ends = said[count - 1].kind == CONTROL_DONE;
+    snprintf(agent, sizeof agent, "/proc/self/exe " SAYS " %s %s", path, ends ? "ends" : "stays");
+    char word[] = "run", *words[] = {word};
+    LaunchOptions launch = {.hosts = "127.0.0.1:4",
+                            .agent = agent,
+                            .words = words,
+                            .word_count = 1,
+                            .time_out_ps = SECOND / 2};
+    Outcome outcome = run(&launch, NO_FAULT, 0);
+    unlink(path);
+    return outcome;
+}
+
+// SAYS FILE ends|stays HOST...: copies the file to the first process; what stays is killed.
+static int say(const char *path, const char *then) {
+    char bytes[4096];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+    while (file != NULL && (count = fread(bytes, 1, sizeof bytes, file)) > 0)
+        if (write(STDOUT_FILENO, bytes, count) < 0) return 1;
+    if (file != NULL) fclose(file);
+    while (strcmp(then, "stays") == 0) pause();
+    return 0;
+}
+
+// Connected, it owes a sign of life every now and then: 2 s are the least that it is waited for.
+static void test_launch_names_a_host_that_is_silent(void **state) {
+    (void)state;
+    const Said said[] = {{CONTROL_LISTENING, 0, &nowhere, sizeof nowhere},
+                         {CONTROL_CONNECTED, 0, &one_clock, sizeof one_clock}};
+    Outcome outcome = run_against(said, 2);
+    check_message(&outcome, "host 127.0.0.1: said nothing within 2.00 s");
+}
+
+// A rank that says that it is done has left a result.
+static void test_launch_names_a_rank_without_a_result(void **state) {
+    (void)state;
+    const Said said[] = {{CONTROL_LISTENING, 0, &nowhere, sizeof nowhere},
+                         {CONTROL_CONNECTED, 0, &one_clock, sizeof one_clock},
+                         {CONTROL_DONE, 0, NULL, 0},
+                         {CONTROL_DONE, CONTROL_HOST, NULL, 0}};
+    Outcome outcome = run_against(said, 4);
+    check_message(&outcome, "host 127.0.0.1: rank 0 ended without a result");
+}
+
+static void test_launch_refuses_times_that_cannot_be(void **state) {
+    (void)state;
+    ServeRound round = {.round = 1, .time_ps = TIME_MAX};
+    const Said said[] = {{CONTROL_LISTENING, 0, &nowhere, sizeof nowhere},
+                         {CONTROL_CONNECTED, 0, &one_clock, sizeof one_clock},
+                         {CONTROL_ARRIVED, 0, &round, sizeof round}};
+    Outcome outcome = run_against(said, 3);
+    check_message(&outcome, "host 127.0.0.1: said that it came to round 1 at 9223372036854775807 "
+                            "ps, which cannot be");
+}
+
+// What a host says stays on its line, and is as long as a line.
+static void test_launch_keeps_lines_of_hosts_to_their_line(void **state) {
+    (void)state;
+    static const char text[] = "one\ntwo\x1b[31m";
+    static const char noise[ERR_TEXT_MAX];
+    Said said = {CONTROL_FAILED, CONTROL_HOST, text, sizeof text - 1};
+    Outcome outcome = run_against(&said, 1);
+    check_message(&outcome, "host 127.0.0.1: one?two?[31m");
+    said = (Said){CONTROL_FAILED, 2, noise, sizeof noise};
+    outcome = run_against(&said, 1);
+    check_message(&outcome,
+                  "host 127.0.0.1: said \"failed\" with 1024 bytes, expected less than 1024");
 }
 
 // What the agent starts: HOSTS FAULT RANK --join.
@@ -456,6 +554,7 @@ static int join(char **words) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 3 && strcmp(argv[1], SAYS) == 0) return say(argv[2], argv[3]);
     if (argc == 5 && strcmp(argv[4], LAUNCH_JOIN_WORD) == 0) return join(argv + 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launch_without_faults),
@@ -467,6 +566,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_launch_names_a_host_that_nobody_started),
         cmocka_unit_test(test_launch_refuses_another_version_or_job),
         cmocka_unit_test(test_launch_names_a_silent_rank),
+        cmocka_unit_test(test_launch_names_a_host_that_is_silent),
+        cmocka_unit_test(test_launch_names_a_rank_without_a_result),
+        cmocka_unit_test(test_launch_refuses_times_that_cannot_be),
+        cmocka_unit_test(test_launch_keeps_lines_of_hosts_to_their_line),
         cmocka_unit_test(test_launch_survives_the_process_of_a_host),
         cmocka_unit_test(test_launch_ends_with_the_first_process),
         cmocka_unit_test(test_launch_refuses_other_numbers_of_ranks),

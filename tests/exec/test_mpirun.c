@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "model/base/file.h"
 #include "model/report/timeline_file.h"
 
 // Where the programs are, and a folder of its own in it.
@@ -117,10 +118,95 @@ static void test_mpirun_refuses_other_numbers_of_ranks(void **state) {
     arena_free(&arena);
 }
 
+// Rank 2 of a ring of four is stopped on the way: all others wait, for it or for one that does. It
+// alone cannot answer, and is named, once. 10000 runs start 1 ms apart and so last longer than 3 s.
+static void test_mpirun_names_the_rank_that_is_silent(void **state) {
+    (void)state;
+    Place place;
+    Arena arena = {0};
+    char *said, root[2048];
+    Err err = {0};
+    open_place(&place, __func__);
+    assert_non_null(getcwd(root, sizeof root));
+    const char *script = arena_printf(
+        &arena,
+        "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 2 ]; then (sleep 3; kill -STOP $$) & fi\n"
+        "exec moesim-run-mpi run '%s/tests/golden/schedule_ring.json' --iterations 10000 "
+        "--timeout '500 ms'\n",
+        root);
+    check_ok(
+        file_write(arena_printf(&arena, "%s/rank.sh", place.folder), script, strlen(script), &err),
+        &err);
+    int status = run_mpi(&place, "-n 4 sh rank.sh", &arena, &said);
+    if (status != 2 || strstr(said, "schedule_ring.json: rank 2 gives no answer: ") == NULL ||
+        strstr(said, "silent for 500 ms") == NULL || count_lines_of_ours(said) != 1)
+        fail_msg("status %d: %s", status, said);
+    close_place(&place);
+    arena_free(&arena);
+}
+
+// What goes wrong before the ranks meet is said by rank 0: once when it is the same everywhere,
+// with the rank when it is not. Four host runs at once are nothing that was meant.
+static void test_mpirun_refuses_once_before_the_run(void **state) {
+    (void)state;
+    static const struct {
+        const char *programs, *want;
+    } cases[] = {
+        {"-n 3 moesim-run-mpi bench --cases none",
+         "moesim-run: unknown set of cases \"none\", expected"},
+        {"-n 3 moesim-run-mpi run none.json", "moesim-run: none.json: no such file or folder"},
+        {"-n 1 moesim-run-mpi bench --cases p2p --ranks 2 : -n 1 moesim-run-mpi run none.json",
+         "moesim-run: rank 1: none.json: no such file or folder"},
+        {"-n 3 moesim-run-mpi bench --backend host",
+         "moesim-run: --backend host: expected mpi in each of 3 processes of one launcher"},
+    };
+    Place place;
+    Arena arena = {0};
+    open_place(&place, __func__);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *said;
+        int status = run_mpi(&place, cases[i].programs, &arena, &said);
+        if (status != 2 || strstr(said, cases[i].want) == NULL || count_lines_of_ours(said) != 1)
+            fail_msg("status %d: %s", status, said);
+    }
+    close_place(&place);
+    arena_free(&arena);
+}
+
+// No --backend: mpi in four processes, one result; host in one.
+static void test_mpirun_takes_the_mpi_back_end_by_itself(void **state) {
+    (void)state;
+    Place place;
+    Arena arena = {0};
+    Err err = {0};
+    char *said, *printed, root[2048];
+    open_place(&place, __func__);
+    assert_non_null(getcwd(root, sizeof root));
+    for (uint32_t ranks = 1; ranks <= 4; ranks += 3) {
+        size_t length;
+        const char *want =
+            arena_printf(&arena, "on 4 ranks of the %s back end\n", ranks == 1 ? "host" : "mpi");
+        const char *run = arena_printf(
+            &arena, "-n %u moesim-run-mpi run '%s/tests/golden/schedule_ring.json'", ranks, root);
+        int status = run_mpi(&place, run, &arena, &said);
+        check_ok(file_read(arena_printf(&arena, "%s/out", place.folder), FILE_CAP_B, &arena,
+                           &printed, &length, &err),
+                 &err);
+        const char *at = strstr(printed, want);
+        if (status != 0 || at == NULL || strstr(at + strlen(want), " back end\n") != NULL)
+            fail_msg("status %d: %s%s", status, said, printed);
+    }
+    close_place(&place);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mpirun_keeps_a_part_when_ranks_fail),
+        cmocka_unit_test(test_mpirun_names_the_rank_that_is_silent),
         cmocka_unit_test(test_mpirun_refuses_other_numbers_of_ranks),
+        cmocka_unit_test(test_mpirun_refuses_once_before_the_run),
+        cmocka_unit_test(test_mpirun_takes_the_mpi_back_end_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,18 @@ static void test_result_of_all_ranks(void **state) {
     assert_int_equal(got.rank_count, 4);
     assert_int_equal(got.span_count, packed.whole.span_count);
     assert_memory_equal(got.size_B, packed.whole.size_B, schedule->buffer_count * 8);
+    // the bound has room for the spans of all ranks, and none for what no unit leaves: a rank here
+    // left as many bytes as its number, and one
+    ComputeUnit nothing = {.name = "skip"};
+    InterpOptions options = {.spans = true};
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t others = 56 * (packed.conformance.job.runs - packed.whole.span_count);
+        uint64_t of_all = 0;
+        for (uint64_t k = 0; k < packed.whole.span_count; k++)
+            of_all += packed.whole.spans[k].rank != i;
+        assert_int_equal(result_bytes_max(&packed.conformance.job, &nothing, &options, i),
+                         packed.parts[i].count - (i + 1) + 56 * of_all + others);
+    }
     for (BufferId id = 0; id < schedule->buffer_count; id++)
         assert_int_equal(interp_digest(&got, schedule, id),
                          interp_digest(&packed.whole, schedule, id));
@@ -120,6 +132,12 @@ static void test_result_refuses_what_does_not_fit(void **state) {
                        56};
     assert_false(result_merge(job, 1, &text, 1, &got, &err));
     assert_non_null(strstr(err.text, "result 0: mark of a result: found "));
+    // six numbers of the head, sizes of buffers, instances, bytes by class twice: then the begin
+    const Schedule *schedule = job->schedule;
+    size_t at = 8 * ((size_t)6 + schedule->buffer_count + schedule->op_count + 2 * OP_CLASS_COUNT);
+    memset(packed.texts[0].data + at, 0x7f, 8);
+    check_fails(result_merge(job, 1, packed.parts, 4, &got, &err), &err,
+                "result 0: begin of a repeat: found 9187201950435737471 ps");
     for (size_t cut = 0; cut < packed.parts[0].count; cut++) { // every truncation
         ResultPart part = {packed.parts[0].bytes, cut};
         assert_false(result_merge(job, 1, &part, 1, &got, &err));

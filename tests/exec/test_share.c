@@ -58,10 +58,14 @@ static void test_share_counts_the_room_that_it_makes(void **state) {
     Err err = {0};
     hand_experts(UINT64_C(1) << 24, &schedule);
     check_ok(job_open(&schedule, &one_token, &even, &job, &err), &err);
-    check_ok(job_check_memory(&job, job.size_B, ranks, 8, &err), &err);
+    check_ok(job_check_memory(&job, job.size_B, ranks, 8, 0, &err), &err);
+    // 160 x 2^24 + 784 bytes, and what a compute unit holds: the sum does not wrap at 64 bits
+    check_fails(job_check_memory(&job, job.size_B, ranks, 8, UINT64_MAX, &err), &err,
+                "the run needs 18446744076393906959 bytes of memory on 8 ranks together, "
+                "at most 4294967296");
     job_close(&job);
     check_ok(job_open(&schedule, &one_token, &load, &job, &err), &err);
-    check_fails(job_check_memory(&job, job.size_B, ranks, 8, &err), &err,
+    check_fails(job_check_memory(&job, job.size_B, ranks, 8, 0, &err), &err,
                 "the run needs 8310764032 bytes of memory on 8 ranks together, at most 4294967296");
     job_close(&job);
     load_free(&load);
@@ -248,6 +252,34 @@ static void test_share_deals_the_rows_of_each_source(void **state) {
     schedule_free(&schedule);
 }
 
+// ---- Shapes that cannot be
+
+static void test_job_refuses_shapes_that_cannot_be(void **state) {
+    (void)state;
+    const struct {
+        StepShape shape;
+        const char *message;
+    } rows[] = {
+        {{4, 5, 8, 8}, "a step of 4 tokens in 5 sequences, expected a token for each"},
+        {{16, 4, 160, 2561},
+         "2561 qk pairs, expected at most the 2560 of 16 tokens and 160 kv tokens"},
+        {{0, 0, 160, 1}, "1 qk pairs, expected at most the 0 of 0 tokens and 160 kv tokens"},
+    };
+    Schedule schedule;
+    Load load = load_uniform();
+    Job job;
+    hand_experts(24, &schedule);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Err err = {0};
+        check_fails(job_open(&schedule, &rows[i].shape, &load, &job, &err), &err, rows[i].message);
+    }
+    const StepShape all = {16, 4, 160, 2560};
+    Err err = {0};
+    check_ok(job_open(&schedule, &all, &load, &job, &err), &err);
+    job_close(&job);
+    schedule_free(&schedule);
+}
+
 // ---- What would take too long
 
 // Each rank of `ranks` has an expert, and sends one element `times` times.
@@ -280,8 +312,8 @@ static void make_many(uint32_t ranks, uint32_t times, Schedule *out) {
     schedule_finish(out);
 }
 
-// 2048 ranks and as many sources are 2^22 shares; to fill and to sum up those of 32 operations
-// takes 2 x 32 x 2^22 = 2^28 steps, and something to find the ranks.
+// 2048 ranks and as many sources are 2^22 shares; to fill and to sum up those of 4 operations
+// takes 2 x 4 x 2^22 = 2^25 steps, and something to find the ranks.
 static void test_share_refuses_what_takes_too_long_to_deal(void **state) {
     (void)state;
     enum { RANKS = 2048 };
@@ -291,10 +323,10 @@ static void test_share_refuses_what_takes_too_long_to_deal(void **state) {
     Schedule schedule;
     Job job;
     Err err = {0};
-    make_many(RANKS, 32, &schedule);
+    make_many(RANKS, 4, &schedule);
     check_fails(job_open(&schedule, &one_token, &load, &job, &err), &err,
                 "collective \"dispatch\" of role \"all\": dealing the load to all ranks takes more "
-                "than 268435456 steps");
+                "than 33554432 steps");
     load_free(&load);
     mem_free(tokens);
     schedule_free(&schedule);
@@ -308,6 +340,7 @@ int main(void) {
         cmocka_unit_test(test_share_refuses_to_grow_over_what_lies_behind),
         cmocka_unit_test(test_share_makes_room_for_the_rows_of_experts),
         cmocka_unit_test(test_share_deals_the_rows_of_each_source),
+        cmocka_unit_test(test_job_refuses_shapes_that_cannot_be),
         cmocka_unit_test(test_share_refuses_what_takes_too_long_to_deal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,8 +101,10 @@ static void test_timed_refuses_a_timeline_of_something_else(void **state) {
                 "p.json: expected a whole run, found a part of one");
     predict(&job, &p);
     p.file.form = TIMELINE_REFINED;
-    check_fails(timed_open_file("p.json", &p.file, &job, &unit, &err), &err,
-                "p.json: expected a timeline of roles or of ranks, found refined");
+    check_fails(
+        timed_open_file("p.json", &p.file, &job, &unit, &err), &err,
+        "p.json: expected a timeline of roles or of ranks, found refined (\"moesim simulate "
+        "--form expanded\" writes one)");
     predict(&job, &p);
     p.file.load = 1;
     char want[128], digest[17];
