@@ -23,9 +23,9 @@
 #include "sim/net.h"
 #include "sim/search/choose_cut.h"
 #include "sim/search/choose_load.h"
+#include "sim/search/limits.h"
 
 #define IMPOSSIBLE (-1)
-#define PAIRS_MAX  24576 // of ranks that exchange something, of a collective that is not folded
 
 struct Chooser {
     Fabric fabric; // a view
@@ -306,7 +306,8 @@ const Choice *choose_times(Chooser *chooser, const ChooseCase *given) {
 // Groups that lie unevenly on the machine cannot be folded at all.
 static bool is_uneven(const ChooseCase *given, const Choice *choice) {
     uint64_t ranks = wide_mul_saturate(given->family.size, given->family.count);
-    return is_refused(choice) && wide_mul_saturate(ranks, given->family.size) <= PAIRS_MAX;
+    return is_refused(choice) &&
+           wide_mul_saturate(ranks, given->family.size) <= LIMITS_UNEVEN_PAIRS;
 }
 
 // ---- A schedule
@@ -402,7 +403,7 @@ static bool is_direct(const Chooser *chooser, const ChooseCase *given, Algorithm
     uint32_t inner = choose_inner_of(&chooser->fabric, given);
     return (algorithm == ALGORITHM_DIRECT || algorithm == ALGORITHM_PAIRWISE) &&
            (inner <= 1 || inner == given->family.size ||
-            wide_mul_saturate(ranks, given->family.size) > PAIRS_MAX);
+            wide_mul_saturate(ranks, given->family.size) > LIMITS_UNEVEN_PAIRS);
 }
 
 bool choose_bound_of(Chooser *chooser, const Arch *arch, const Pool *pool, const StepShape *shape,

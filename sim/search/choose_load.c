@@ -14,8 +14,7 @@
 #include "model/base/num.h"
 #include "model/machine/fabric_fault.h"
 #include "sim/net.h"
-
-#define PAIRS_MAX 65536 // of the groups of a family: SEARCHED_MAX of space_place.c
+#include "sim/search/limits.h"
 
 // Time of the most loaded link for one byte from each rank to each other one, and before it.
 typedef struct GroupLoad {
@@ -227,7 +226,7 @@ bool choose_load_least(ChooseLoads *loads, RefineMemory *routes, const ChooseCas
                        ChooseGroups which, ChooseTime *out) {
     uint64_t n = given->family.size;
     if (loads == NULL || given->places != NULL || given->kind != COLLECTIVE_ALL_TO_ALL ||
-        n * n * given->family.count > PAIRS_MAX)
+        n * n * given->family.count > LIMITS_SEARCHED_PAIRS)
         return false;
     const FamilyLoad *family = find_family(loads, routes, given);
     const GroupLoad *load = which == CHOOSE_WORST_GROUP ? &family->worst : &family->best;

@@ -14,15 +14,11 @@
 #include "model/base/mem.h"
 #include "model/plan/pool_place.h"
 #include "sim/layout.h"
+#include "sim/search/limits.h"
 
-#define IDLE_PART 4     // a plan that leaves more than 1 in 4 GPUs idle is not searched
-#define PAIRS_MAX 24576 // of ranks of an uneven plan: about a tenth of a second to simulate
+#define IDLE_PART 4 // a plan that leaves more than 1 in 4 GPUs idle is not searched
 
-// Pairs of ranks of a plan on a machine where the route of each is searched by itself: ranking on a
-// fabric of 968 GPUs takes about 20 s and 150 MB with this limit.
-#define SEARCHED_MAX 65536
-
-// The same where each pair has a link of its own: a second to simulate.
+// Pairs of ranks where each has a link of its own: a second to simulate.
 #define JOINED_MAX 400000
 
 static const PlaceFault placed = {.reason = NULL};
@@ -142,7 +138,7 @@ static uint64_t pairs_of(const Pool *pool) {
 }
 
 static PlaceFault too_dear(const Pool *pool, const char *reason) {
-    return (PlaceFault){LEDGER_SKIPPED, reason, (double)pairs_of(pool) / PAIRS_MAX - 1};
+    return (PlaceFault){LEDGER_SKIPPED, reason, (double)pairs_of(pool) / LIMITS_UNEVEN_PAIRS - 1};
 }
 
 // Groups that neither lie inside blocks nor are made of whole ones.
@@ -185,7 +181,7 @@ static uint32_t even_stage(const Fabric *fabric, const Arch *arch, uint32_t gpus
 // On an irregular machine blocks are those of its templates, and only what is large is left out.
 static PlaceFault check_blocks(const Fabric *fabric, const Arch *arch, uint32_t gpus,
                                const Pool *pool, Err *text) {
-    if (!fabric->shape.uniform && pairs_of(pool) <= PAIRS_MAX) return placed;
+    if (!fabric->shape.uniform && pairs_of(pool) <= LIMITS_UNEVEN_PAIRS) return placed;
     Straddle found =
         find_straddle(fabric, pool->tp, pool_stage_ranks(pool), pool_replica_ranks(pool));
     if (found.groups == NULL) return placed;
@@ -199,11 +195,11 @@ static PlaceFault check_blocks(const Fabric *fabric, const Arch *arch, uint32_t 
                             "ranks straddle blocks where stages as wide, on as many GPUs, do not",
                             (double)even / pool_stage_ranks(pool) - 1};
     }
-    if (pairs_of(pool) <= PAIRS_MAX) return placed;
+    if (pairs_of(pool) <= LIMITS_UNEVEN_PAIRS) return placed;
     err_set(text,
             "%s of %" PRIu32 " ranks straddle blocks of %" PRIu32 " GPUs: %" PRIu64
             " pairs of ranks to look at, over %d",
-            found.groups, found.ranks, found.block, pairs_of(pool), PAIRS_MAX);
+            found.groups, found.ranks, found.block, pairs_of(pool), LIMITS_UNEVEN_PAIRS);
     return too_dear(pool, "ranks straddle blocks, and are too many to simulate");
 }
 
@@ -230,7 +226,7 @@ static bool cuts_joined(const Fabric *fabric, const Pool *pool, uint32_t fuller)
 static PlaceFault check_remainder(const Fabric *fabric, const Arch *arch, const Pool *pool,
                                   Err *text) {
     uint32_t ranks = pool_stage_ranks(pool);
-    for (uint32_t i = 0; pairs_of(pool) > PAIRS_MAX && i < arch->mlp_count; i++) {
+    for (uint32_t i = 0; pairs_of(pool) > LIMITS_UNEVEN_PAIRS && i < arch->mlp_count; i++) {
         uint32_t experts = arch->mlps[i].experts, fuller = experts % pool->ep * pool->moe_tp;
         uint32_t block = is_inside(fabric, ranks) ? 0 : mixed_block(fabric, ranks, fuller);
         if (cuts_joined(fabric, pool, fuller)) block = pool->tp;
@@ -239,7 +235,7 @@ static PlaceFault check_remainder(const Fabric *fabric, const Arch *arch, const 
                 "%" PRIu32 " of %" PRIu32 " ranks hold one of %" PRIu32
                 " experts more than the others, no whole blocks of %" PRIu32 " GPUs: %" PRIu64
                 " pairs of ranks to look at, over %d",
-                fuller, ranks, experts, block, pairs_of(pool), PAIRS_MAX);
+                fuller, ranks, experts, block, pairs_of(pool), LIMITS_UNEVEN_PAIRS);
         return too_dear(pool,
                         "uneven experts across scale-up domains, of too many ranks to simulate");
     }
@@ -255,13 +251,13 @@ PlaceFault space_place_fault(const Fabric *fabric, const Pool *pool, Err *text) 
 
 static PlaceFault check_routes(const Fabric *fabric, const Pool *pool, Err *text) {
     uint64_t pairs = pairs_of(pool);
-    if (fabric->shape.uniform || pairs <= SEARCHED_MAX) return placed;
+    if (fabric->shape.uniform || pairs <= LIMITS_SEARCHED_PAIRS) return placed;
     err_set(text,
             "%" PRIu64
             " pairs of ranks with routes of their own, over %d: the machine is irregular",
-            pairs, SEARCHED_MAX);
+            pairs, LIMITS_SEARCHED_PAIRS);
     return (PlaceFault){LEDGER_SKIPPED, "too many routes to search on an irregular machine",
-                        (double)pairs / SEARCHED_MAX - 1};
+                        (double)pairs / LIMITS_SEARCHED_PAIRS - 1};
 }
 
 PlaceFault space_place_dear(const Fabric *fabric, const Arch *arch, uint32_t gpus, const Pool *pool,
@@ -283,8 +279,8 @@ PlaceFault space_place_other(const Fabric *fabric, const Pool *pool, Err *text) 
                 name);
         return (PlaceFault){LEDGER_SKIPPED, "placement is that of ranks in order, by symmetry", 0};
     }
-    if (pairs_of(pool) <= PAIRS_MAX) return placed;
+    if (pairs_of(pool) <= LIMITS_UNEVEN_PAIRS) return placed;
     err_set(text, "placement \"%s\": %" PRIu64 " pairs of ranks to look at, over %d", name,
-            pairs_of(pool), PAIRS_MAX);
+            pairs_of(pool), LIMITS_UNEVEN_PAIRS);
     return too_dear(pool, "ranks in another order are too many to simulate");
 }
