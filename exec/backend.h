@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "exec/job.h"
 #include "model/base/err.h"
@@ -14,18 +15,27 @@
 // POST: the bytes are taken over (copied where need be) and travel by themselves. SEND: ends when
 // the bytes may be written again, and not long before the peer has them: a step of a list, and the
 // operation that it belongs to, is not over while its bytes still load a link. RECV: ends when all
-// bytes are there.
-typedef enum MessageKind { MESSAGE_POST, MESSAGE_SEND, MESSAGE_RECV } MessageKind;
+// bytes are there. COPY: inside the rank, while the others are on their way; none of them writes
+// what it reads, or reads or writes what it writes.
+typedef enum MessageKind { MESSAGE_POST, MESSAGE_SEND, MESSAGE_RECV, MESSAGE_COPY } MessageKind;
 
 // `tag` is equal at both ends and used once between two ranks in one direction. A receive whose
 // message has another length is an error that names both lengths. Zero bytes are a message too.
 typedef struct Message {
     MessageKind kind;
-    uint32_t peer; // rank
+    uint32_t peer; // rank; of COPY the rank itself
     uint64_t tag;
     uint8_t *bytes; // of SEND and POST: read only
     uint64_t count;
+    const uint8_t *from; // of COPY, which goes to `bytes`
 } Message;
+
+// What a back end does in `exchange` when all else is under way.
+static inline void message_copy_all(const Message *messages, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (messages[i].kind == MESSAGE_COPY && messages[i].count > 0)
+            memcpy(messages[i].bytes, messages[i].from, messages[i].count);
+}
 
 // One run of a back end. Functions may be called by several threads at once, one for each stream of
 // each rank of this process; `rank` is the caller. All but `now` may wait, never longer than the

@@ -4,6 +4,7 @@
 // sees the clock jump back, once in 46 days.
 #include "exec/clock.h"
 
+#include <errno.h>
 #include <limits.h>
 
 #define PS_PER_NS 1000
@@ -35,4 +36,9 @@ struct timespec clock_timespec(Time at_ps) {
     Time at_ns = at_ps / PS_PER_NS + (at_ps % PS_PER_NS > 0);
     return (struct timespec){.tv_sec = now_s - now_s % CLOCK_PERIOD_S + (time_t)(at_ns / NS_PER_S),
                              .tv_nsec = (long)(at_ns % NS_PER_S)};
+}
+
+void clock_sleep_until(Time at_ps) {
+    struct timespec until = clock_timespec(at_ps);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
 }

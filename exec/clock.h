@@ -20,4 +20,7 @@ int clock_poll_ms(Time wait_ps);
 // An instant of it, near now, for what waits until a time of CLOCK_MONOTONIC; not before it.
 struct timespec clock_timespec(Time at_ps);
 
+// Returns at an instant of it, near now, or after it; at once when it has passed.
+void clock_sleep_until(Time at_ps);
+
 #endif

@@ -33,7 +33,7 @@ typedef struct Move {
     const uint8_t *from; // of a local one
     uint64_t count, stage;
     TransferAction action;
-    uint32_t message; // that brings them, or NONE
+    uint32_t message; // that brings them there or to the stage, or NONE
 } Move;
 
 #define NO_STAGE   UINT64_MAX
@@ -153,6 +153,22 @@ static void stage(Step *step, Move *move) {
     step->stage_B += move->count;
 }
 
+// What this rank moves inside itself and nothing else of the step needs goes with the messages.
+static void add_copies(const Scene *scene, Step *step) {
+    for (uint32_t i = 0; i < step->move_count; i++) {
+        Move *move = &step->moves[i];
+        if (move->message != NO_MESSAGE || move->stage != NO_STAGE ||
+            move->action != TRANSFER_COPY || is_read(step, move->into, move->count))
+            continue;
+        move->message = step->message_count;
+        add_message(step, (Message){.kind = MESSAGE_COPY,
+                                    .peer = scene->instance->rank,
+                                    .bytes = move->into,
+                                    .from = move->from,
+                                    .count = move->count});
+    }
+}
+
 // Lays aside what must not reach its place, or change there, before the messages have ended.
 static void stage_all(const Scene *scene, Step *step) {
     bool may_meet = scene->shape.kind != COLLECTIVE_ALL_TO_ALL ||
@@ -187,7 +203,8 @@ static void stage_all(const Scene *scene, Step *step) {
 static void apply(const Scene *scene, const Step *step, TransferAction action) {
     for (uint32_t i = 0; i < step->move_count; i++) {
         const Move *move = &step->moves[i];
-        if (move->action != action || move->from == NULL) continue; // it is there already
+        bool is_there = move->message != NO_MESSAGE && move->stage == NO_STAGE;
+        if (move->action != action || is_there) continue;
         if (action == TRANSFER_COPY)
             memcpy(move->into, move->from, move->count);
         else
@@ -202,6 +219,7 @@ static bool run_step(Scene *scene, uint32_t number, Step *step, CollectiveMoved 
     add_sends(scene, number, step, moved);
     add_moves(scene, number, step);
     stage_all(scene, step);
+    add_copies(scene, step);
     if (step->message_count > 0 && !back_end->exchange(back_end->self, scene->instance->rank,
                                                        step->messages, step->message_count, err))
         return false;

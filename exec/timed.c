@@ -2,12 +2,8 @@
 //
 // Invariant: operations that follow each other on a stream and wait for nothing else end at
 // instants that are fixed when the first of them starts, so that late wake-ups do not add up as
-// work on a device would not; none ends before the operations up to it have had their time. Source:
-// absolute sleeps of clock_nanosleep, POSIX.1-2008.
+// work on a device would not; none ends before the operations up to it have had their time.
 #include "exec/timed.h"
-
-#include <errno.h>
-#include <time.h>
 
 #include "exec/clock.h"
 
@@ -63,8 +59,7 @@ static bool timed_run(void *self, const OpInstance *instance, Err *err) {
                    .number = instance->number,
                    .end_ps = clock_after(
                        begin_ps, timed->durations_ps[own->first + instance->number % own->count])};
-    struct timespec end = clock_timespec(last->end_ps);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) continue;
+    clock_sleep_until(last->end_ps);
     return true;
 }
 

@@ -21,6 +21,7 @@ PATH=$build:$PATH
 
 rate_Bps=25000000 burst_B=20000 # of 200mbit in cluster.sh
 most_stolen=5 most_foreign=20 most_late_us=500 most_again=10 # percent, percent, us, segments
+most_missed=0.5                                              # percent of a run
 
 # ---- The machine, for moesim
 
@@ -137,7 +138,7 @@ processors() {
 # noise BEFORE AFTER OUTPUT: what is over a limit; nothing when it is quiet. Interrupts are nobody's: the packets.
 noise() {
     awk -v ticks="$(getconf CLK_TCK)" -v stolen=$most_stolen -v foreign=$most_foreign -v late=$most_late_us \
-        -v again=$most_again '
+        -v again=$most_again -v missed=$most_missed '
         function seconds(time) { split(time, part, /[ms]/); return part[1] * 60 + part[2] }
         function us(value, unit) { return value * (unit == "s" ? 1e6 : unit == "ms" ? 1e3 : unit == "ns" ? 1e-3 : 1) }
         FNR == 1 { file++ }
@@ -152,7 +153,7 @@ noise() {
             for (i = 1; i < NF; i++) if ($i == "by" && $(i + 3) == "(median)" && us($(i + 1), $(i + 2)) > late)
                 print "starts late by " $(i + 1) " " $(i + 2)
         }
-        /^deadlines missed by / && $4 > late { print }
+        /^deadlines missed by / && $8 > missed { print }
         END {
             share = 100 / (all[2] - all[1])
             taken = (busy[2] - busy[1] - own[2] + own[1]) * share
@@ -258,24 +259,27 @@ plan_overlap() {
 run_overlap() {
     moesim-run run schedule.json --tokens 128 --sequences 1 --kv-tokens 128 --qk-pairs 8256 --backend net \
         --hosts h0,h1,h2,h3 --interface e0 --agent "$cluster enter $CLUSTER_STATE" --compute timed:predicted.json \
-        --warm-up 3 --iterations 24 --timeline measured.json || return
+        --warm-up 3 --iterations 12 --timeline measured.json || return
     best=$(for file in measured-*.json; do echo "$(end_ps "$file") $file"; done | sort -n | head -n 1)
     missed predicted.json "${best#* }"
 }
 
 # missed PREDICTED MEASURED: what stands in for computing lasts as long as it was predicted; by how much the latest was
-# longer. Where a thread is not woken in time the machine has too few processors to be four hosts.
+# longer, which its rank, and all that exchange with it, are late by. A thread that is not woken in time is noise.
 missed() {
     awk -F '[][, ]+' '
         FNR == 1 { file++; op = 0; part = "" }
         /"operations": \[/ { part = "operations"; next }
         /"spans": \[/ { part = "spans"; next }
         part == "operations" && /"name"/ { stands[op++] = /"work": "stand-in"/ }
-        part == "spans" && NF >= 5 && file == 1 { predicted[$2] = $5 - $4 }
+        part == "spans" && NF >= 5 && file == 1 {
+            predicted[$2] = $5 - $4
+            if ($5 > end) end = $5
+        }
         part == "spans" && NF >= 5 && file == 2 && stands[$2] && $5 - $4 - predicted[$2] > most {
             most = $5 - $4 - predicted[$2]
         }
-        END { printf "deadlines missed by %.0f us at most\n", most / 1e6 }' "$@"
+        END { printf "deadlines missed by %.0f us at most, %.2f %%\n", most / 1e6, most / end * 100 }' "$@"
 }
 
 end_ps() { sed -n 's/.*"end_ps": \([0-9]*\).*/\1/p' "$1"; }
@@ -288,7 +292,7 @@ overlap() {
     moesim compare predicted.json "${best#* }"
     error=$(error_of "$(end_ps predicted.json)" "${best% *}")
     judge "$(within "$error" 3)" "overlap: predicted $(show "$(end_ps predicted.json)" 1e-9) ms, measured $(show \
-        "${best% *}" 1e-9) ms (least of 24), $error %"
+        "${best% *}" 1e-9) ms (least of 12), $error %"
 }
 
 # ---- All of it

@@ -13,7 +13,9 @@
 # Nothing is done in the namespace that it is called in: no address, no interface, no route. What a host is: veth pairs
 # to a bridge, a token bucket at each end (transmit at the host, receive at the switch). The bucket holds 0.8 ms of the
 # rate, so that a late wake-up of the kernel's timer loses none of it; the queue is deep, so that no packet is lost; TCP
-# is reno without tail-loss probes. Exit status 77: no rights or no tools for it.
+# is reno without tail-loss probes. Packets of all connections of a host leave in turn, as those of a NIC's queue pairs,
+# and its kernel takes 32 KiB ahead of them, so that copying a long message does not hold up the other hosts, which have
+# the same processors. Exit status 77: no rights or no tools for it.
 set -u
 
 fail() { echo "cluster.sh: $*" >&2; exit 1; }
@@ -51,13 +53,14 @@ plain() { ip netns exec "$1" ethtool -K "$2" tso off gso off gro off >/dev/null 
 
 # veth NAMESPACE INTERFACE NAMESPACE INTERFACE: joined, at first in the first of the two, never here
 veth() {
-    ip -n "$1" link add "$2" mtu 9000 type veth peer name "$4" netns "$3" &&
+    ip -n "$1" link add "$2" mtu 9000 gso_max_segs 1 type veth peer name "$4" netns "$3" &&
         ip -n "$3" link set "$4" mtu 9000 && ip -n "$1" link set "$2" up && ip -n "$3" link set "$4" up &&
         plain "$1" "$2" && plain "$3" "$4"
 }
 
 settings="net.ipv4.tcp_congestion_control=reno net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_no_metrics_save=1
-    net.ipv4.tcp_early_retrans=0 net.ipv6.conf.all.disable_ipv6=1"
+    net.ipv4.tcp_early_retrans=0 net.ipv4.tcp_limit_output_bytes=20000 net.ipv4.tcp_notsent_lowat=32768
+    net.ipv6.conf.all.disable_ipv6=1"
 
 add_host() { # INDEX LEAF
     host=h$1 space=$name-h$1

@@ -7,7 +7,6 @@
 // Source: the rendezvous of MPI implementations (eager sends are copied: POST).
 #include "exec/host/host.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -249,6 +248,10 @@ static bool host_exchange(void *self, uint32_t rank, const Message *messages, ui
     for (; good && met < count; met++) {
         const Message *message = &messages[met];
         bool is_post = message->kind == MESSAGE_POST;
+        if (message->kind == MESSAGE_COPY) {
+            ends[met] = (End){0};
+            continue;
+        }
         ends[met] = (End){.call = is_post ? NULL : &call,
                           .rank = rank,
                           .kind = message->kind,
@@ -256,6 +259,7 @@ static bool host_exchange(void *self, uint32_t rank, const Message *messages, ui
                           .count = message->count};
         good = meet(host, rank, message, is_post ? NULL : &ends[met], &call, err);
     }
+    if (good) message_copy_all(messages, count);
     if (good && !wait_for_ends(host, rank, &call)) good = refuse(host, messages, ends, met, err);
     if (!good) withdraw(host, rank, messages, ends, met, &call);
     if (good && call.bad != NULL) good = err_set(err, "%s", call.bad);
@@ -282,14 +286,14 @@ static bool host_start(void *self, uint32_t rank, Err *err) {
         status = pthread_cond_timedwait(&host->changed, &host->lock, &limit);
     bool is_good = host->generation != generation;
     uint32_t arrived = host->arrived;
-    struct timespec start = clock_timespec(host->start_ps);
+    Time start_ps = host->start_ps;
     pthread_mutex_unlock(&host->lock);
     if (!is_good && atomic_load(&host->aborted))
         return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
     if (!is_good)
         return err_set(err, "%u of %u ranks came within %.3g s", arrived, host->ranks,
                        units_seconds(host->time_out_ps));
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start, NULL) == EINTR) continue;
+    clock_sleep_until(start_ps);
     return true;
 }
 

@@ -7,7 +7,6 @@
 // their own. What becomes of a run that fails is in mpirun_fail.c.
 #include "exec/mpi/mpirun_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,10 +126,11 @@ static bool begin(World *world, const Message *messages, uint32_t count, uint8_t
                   MPI_Request *requests, Err *err) {
     for (uint32_t i = 0; i < count; i++) {
         const Message *message = &messages[i];
+        requests[i] = MPI_REQUEST_NULL;
+        if (message->kind == MESSAGE_COPY) continue;
         if (message->count >= MPIRUN_PART_MAX || (int64_t)message->peer >= world->size)
             return err_set(err, "a message of %" PRIu64 " bytes to rank %u, expected less than %d",
                            message->count, message->peer, MPIRUN_PART_MAX);
-        requests[i] = MPI_REQUEST_NULL;
         if (message->kind == MESSAGE_POST)
             post(world, message);
         else if (message->kind == MESSAGE_RECV)
@@ -194,6 +194,7 @@ static bool exchange(void *self, uint32_t rank, const Message *messages, uint32_
     pthread_mutex_lock(&world->lock);
     bool good = begin(world, messages, count, received, requests, err);
     pthread_mutex_unlock(&world->lock);
+    if (good) message_copy_all(messages, count);
     good = good && wait_all(world, messages, count, requests, statuses, err) &&
            end(messages, count, received, statuses, err);
     // after a failure MPI may still write there: the process ends soon
@@ -222,8 +223,7 @@ static bool start(void *self, uint32_t rank, Err *err) {
     MPI_Ibcast(&start_ps, 1, MPI_INT64_T, 0, world->own, &request);
     pthread_mutex_unlock(&world->lock);
     if (!wait_request(world, &request, err)) return false;
-    struct timespec until = clock_timespec(start_ps + world->ahead_ps);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
+    clock_sleep_until(start_ps + world->ahead_ps);
     return true;
 }
 

@@ -303,6 +303,7 @@ static bool begin_message(Wire *wire, const Message *message, Party *party, Err 
                                            .bytes = message->bytes,
                                            .left = &party->left},
                             err);
+    case MESSAGE_COPY: party->left--; return true; // later
     }
     return false;
 }
@@ -321,7 +322,7 @@ static bool begin_all(Endpoint *endpoint, Party *party, Err *err) {
             const Message *message = &party->messages[i];
             if (pass_of(endpoint, message) != pass) continue;
             if (message->peer >= endpoint->setup.rank_count ||
-                message->peer == endpoint->setup.rank)
+                (message->peer == endpoint->setup.rank) != (message->kind == MESSAGE_COPY))
                 return err_set(err, "a message to rank %u, expected another of %u ranks",
                                message->peer, endpoint->setup.rank_count);
             Wire *wire = &endpoint->wires[message->peer];
@@ -341,6 +342,9 @@ static bool exchange(void *self, uint32_t rank, const Message *messages, uint32_
     party_enter(endpoint, &party);
     Err why = {0};
     if (!endpoint->failed && !begin_all(endpoint, &party, &why)) fail(endpoint, &why);
+    pthread_mutex_unlock(&endpoint->lock);
+    message_copy_all(messages, count);
+    pthread_mutex_lock(&endpoint->lock);
     bool good = wait_for(endpoint, &party, err);
     party_leave(endpoint, &party);
     pthread_mutex_unlock(&endpoint->lock);
@@ -364,8 +368,7 @@ static bool start(void *self, uint32_t rank, Err *err) {
     Time start_ps;
     (void)rank;
     if (!next_round(self, &start_ps, err)) return false;
-    struct timespec until = clock_timespec(start_ps);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
+    clock_sleep_until(start_ps);
     return true;
 }
 

@@ -5,7 +5,8 @@
 // of the wire only when it comes before it was asked for. Over TCP a send ends when all but its
 // last WIRE_EAGER_B are acknowledged: the kernel would take the bytes of a whole step at once, and
 // the next step of the list would share the link with them. Source: Linux,
-// Documentation/networking/timestamping.rst (SOF_TIMESTAMPING_TX_ACK), tcp(7) (SIOCOUTQ).
+// Documentation/networking/timestamping.rst (SOF_TIMESTAMPING_TX_ACK), tcp(7) (SIOCOUTQ), socket(7)
+// (SO_RCVLOWAT).
 #define _DEFAULT_SOURCE // for SO_TIMESTAMPING, SO_PROTOCOL
 #include "exec/net/wire.h"
 
@@ -47,7 +48,8 @@ static bool tells(int socket) {
 }
 
 void wire_open_socket(Wire *wire, uint32_t peer, int socket) {
-    *wire = (Wire){.peer = peer, .socket = socket, .is_open = true, .tells = tells(socket)};
+    *wire =
+        (Wire){.peer = peer, .socket = socket, .is_open = true, .tells = tells(socket), .mark = 1};
 }
 
 void wire_open_rings(Wire *wire, uint32_t peer, Ring *in, Ring *out, size_t room) {
@@ -433,6 +435,17 @@ static bool read_next(Wire *wire, size_t *asked, size_t *came, Err *err) {
     return unstage(wire, err);
 }
 
+// Whoever polls is woken when the rest of a long message is there, or WIRE_MARK_B of it.
+static void set_mark(Wire *wire) {
+    int mark = 1;
+    if (!wire->tells || !wire->is_open) return;
+    if (wire->into != WIRE_FRAME && wire->frame.count > WIRE_MARK_B)
+        mark = (int)least(wire->frame.count - wire->arrived, WIRE_MARK_B);
+    if (mark == wire->mark) return;
+    wire->mark = mark;
+    setsockopt(wire->socket, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof mark); // else woken more often
+}
+
 bool wire_pull(Wire *wire, Err *err) {
     size_t asked, came = 1;
     if (!wire->is_open) return true;
@@ -441,6 +454,7 @@ bool wire_pull(Wire *wire, Err *err) {
         // fewer bytes than asked for: that was all; a socket would only say so
         if (came < asked && wire->in == NULL) break;
     }
+    set_mark(wire);
     return true;
 }
 

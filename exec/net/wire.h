@@ -15,6 +15,7 @@
 #define WIRE_EARLIES_MAX (UINT32_C(1) << 20)  // the same, messages
 #define WIRE_EAGER_B     (UINT64_C(32) << 10) // of a message may be on their way when its send ends
 #define WIRE_STAGE_B     4096 // read ahead of a frame, so that a small message is one call
+#define WIRE_MARK_B      (UINT64_C(64) << 10) // of a longer message at a time, not every packet
 
 // `left` counts down when the message has ended. NULL: the bytes are the wire's own.
 typedef struct WireSend {
@@ -59,6 +60,7 @@ typedef struct Wire {
     WireSend *sends; // heap, in order, from first_send on
     uint32_t first_send, send_count, send_capacity;
     bool tells; // TCP whose kernel tells when the peer has what was written
+    int mark;   // of TCP: fewer bytes than these wake nobody
     uint64_t written;
     WireUnacknowledged *unacknowledged; // heap, in order, from first_unacknowledged on
     uint32_t first_unacknowledged, unacknowledged_count, unacknowledged_capacity;

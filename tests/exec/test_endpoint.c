@@ -113,13 +113,18 @@ static void *run_stream(void *context) {
     for (uint32_t round = 0; round < stream->rounds && stream->good; round++) {
         uint64_t count = sizes[round % 8], tag = (uint64_t)stream->number << 32 | round;
         uint8_t *out = mem_alloc(count, 1), *in = mem_alloc(count, 1);
+        uint8_t *own = mem_alloc(count, 1);
         for (uint64_t i = 0; i < count; i++)
             out[i] = byte_at(stream->rank, stream->number, round, i);
-        Message messages[2] = {{stream->kind, peer, tag, out, count},
-                               {MESSAGE_RECV, peer, tag, in, count}};
-        stream->good = stream->back_end->exchange(stream->back_end->self, stream->rank, messages, 2,
+        Message messages[] = {
+            {.kind = stream->kind, .peer = peer, .tag = tag, .bytes = out, .count = count},
+            {.kind = MESSAGE_COPY, .peer = stream->rank, .bytes = own, .from = out, .count = count},
+            {.kind = MESSAGE_RECV, .peer = peer, .tag = tag, .bytes = in, .count = count}};
+        stream->good = stream->back_end->exchange(stream->back_end->self, stream->rank, messages, 3,
                                                   &stream->err) &&
-                       is_filled(in, count, peer, stream->number, round);
+                       is_filled(in, count, peer, stream->number, round) &&
+                       is_filled(own, count, stream->rank, stream->number, round);
+        mem_free(own);
         mem_free(out);
         mem_free(in);
     }
@@ -144,7 +149,8 @@ static void exchange_all(uint32_t hosts, MessageKind kind) {
     close_pair(&pair);
 }
 
-// Three streams of two ranks at once, 40 messages each of 0 to 2 MB, over one connection.
+// Three streams of two ranks at once, 40 groups each of a message each way and a copy, of 0 to 2
+// MB, over one connection.
 static void test_endpoint_streams_share_rings(void **state) {
     (void)state;
     exchange_all(1, MESSAGE_SEND);
@@ -165,7 +171,8 @@ static void post_and_leave(uint32_t hosts) {
     uint8_t *out = mem_alloc(count, 1), *in = mem_alloc(count, 1);
     Err err = {0};
     for (uint64_t i = 0; i < count; i++) out[i] = byte_at(0, 0, 0, i);
-    Message post = {MESSAGE_POST, 1, 9, out, count}, receive = {MESSAGE_RECV, 0, 9, in, count};
+    Message post = {.kind = MESSAGE_POST, .peer = 1, .tag = 9, .bytes = out, .count = count},
+            receive = {.kind = MESSAGE_RECV, .peer = 0, .tag = 9, .bytes = in, .count = count};
     check_ok(pair.back_ends[0].exchange(pair.endpoints[0], 0, &post, 1, &err), &err);
     memset(out, 0, count);
     check_ok(pair.back_ends[1].exchange(pair.endpoints[1], 1, &receive, 1, &err), &err);
@@ -189,11 +196,12 @@ static void test_endpoint_finds_messages_by_tag(void **state) {
     uint8_t out[3] = {10, 20, 30}, in[3] = {0};
     Err err = {0};
     for (uint32_t i = 0; i < 3; i++) {
-        Message post = {MESSAGE_POST, 1, i, &out[i], 1};
+        Message post = {.kind = MESSAGE_POST, .peer = 1, .tag = i, .bytes = &out[i], .count = 1};
         check_ok(pair.back_ends[0].exchange(pair.endpoints[0], 0, &post, 1, &err), &err);
     }
     for (uint32_t i = 3; i > 0; i--) {
-        Message receive = {MESSAGE_RECV, 0, i - 1, &in[i - 1], 1};
+        Message receive = {
+            .kind = MESSAGE_RECV, .peer = 0, .tag = i - 1, .bytes = &in[i - 1], .count = 1};
         check_ok(pair.back_ends[1].exchange(pair.endpoints[1], 1, &receive, 1, &err), &err);
     }
     assert_memory_equal(in, out, 3);
@@ -204,7 +212,8 @@ static void test_endpoint_finds_messages_by_tag(void **state) {
 
 static bool receive_4096(Pair *pair, Err *err) {
     static uint8_t bytes[4096];
-    Message receive = {MESSAGE_RECV, 1, 5, bytes, sizeof bytes};
+    Message receive = {
+        .kind = MESSAGE_RECV, .peer = 1, .tag = 5, .bytes = bytes, .count = sizeof bytes};
     return pair->back_ends[0].exchange(pair->endpoints[0], 0, &receive, 1, err);
 }
 
@@ -232,7 +241,7 @@ static void test_endpoint_names_a_peer_that_does_not_read(void **state) {
     Pair pair;
     open_alone(&pair, SECOND / 10);
     uint8_t *bytes = mem_alloc(200000, 1);
-    Message send_it = {MESSAGE_SEND, 1, 5, bytes, 200000};
+    Message send_it = {.kind = MESSAGE_SEND, .peer = 1, .tag = 5, .bytes = bytes, .count = 200000};
     Err err = {0};
     check_fails(pair.back_ends[0].exchange(pair.endpoints[0], 0, &send_it, 1, &err), &err,
                 "rank 1 does not take 200000 bytes within 100 ms");

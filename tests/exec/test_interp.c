@@ -335,7 +335,8 @@ static void test_interp_host_names_both_lengths(void **state) {
     BackEnd host;
     uint8_t bytes[8] = {0};
     Err err = {0};
-    const Message post = {MESSAGE_POST, 1, 7, bytes, 4}, receive = {MESSAGE_RECV, 0, 7, bytes, 8};
+    const Message post = {.kind = MESSAGE_POST, .peer = 1, .tag = 7, .bytes = bytes, .count = 4},
+                  receive = {.kind = MESSAGE_RECV, .peer = 0, .tag = 7, .bytes = bytes, .count = 8};
     host_open(2, PS_PER_SECOND, &host);
     check_ok(host.exchange(host.self, 0, &post, 1, &err), &err);
     check_fails(host.exchange(host.self, 1, &receive, 1, &err), &err,
@@ -350,8 +351,10 @@ static void test_interp_host_takes_back_what_nobody_answers(void **state) {
     BackEnd host;
     uint8_t bytes[2] = {1, 0}, other = 9;
     Err err = {0};
-    const Message group[] = {{MESSAGE_SEND, 1, 1, bytes, 1}, {MESSAGE_RECV, 1, 2, bytes + 1, 1}};
-    const Message post = {MESSAGE_POST, 0, 2, &other, 1};
+    const Message group[] = {
+        {.kind = MESSAGE_SEND, .peer = 1, .tag = 1, .bytes = bytes, .count = 1},
+        {.kind = MESSAGE_RECV, .peer = 1, .tag = 2, .bytes = bytes + 1, .count = 1}};
+    const Message post = {.kind = MESSAGE_POST, .peer = 0, .tag = 2, .bytes = &other, .count = 1};
     host_open(2, PS_PER_SECOND / 20, &host);
     check_fails(host.exchange(host.self, 0, group, 2, &err), &err,
                 "no receive at rank 1 within 0.05 s");
