@@ -310,6 +310,12 @@ static const char *interval_text(double interval, char *buffer, size_t size) {
     return buffer;
 }
 
+static void add_bus_rate(const BenchCase *one, double rate_Bps, Table *table) {
+    char text[UNITS_TEXT_MAX];
+    double factor = bench_case_bus_factor(one);
+    table_cell(table, factor > 0 ? units_format_rate((uint64_t)(rate_Bps * factor), text) : "-");
+}
+
 static void add_row(const Bench *bench, uint32_t which, Table *table) {
     const BenchCase *one = &bench->list.cases[which];
     Samples *samples = &bench->samples[which];
@@ -323,11 +329,12 @@ static void add_row(const Bench *bench, uint32_t which, Table *table) {
     table_cell(table, units_format_time(figures.p25_ps, text));
     table_cell(table, units_format_time(figures.median_ps, text));
     table_cell(table, interval_text(figures.interval, text, sizeof text));
-    double least_s = units_seconds(figures.min_ps);
+    double least_s = units_seconds(figures.min_ps), bytes = (double)one->bytes;
     if (one->op == BENCH_GEMM)
         table_cellf(table, "%.3g Gflop/s", 2e-9 * one->m * one->n * one->k / least_s);
     else
-        table_cell(table, units_format_rate((uint64_t)((double)one->bytes / least_s), text));
+        table_cell(table, units_format_rate((uint64_t)(bytes / least_s), text));
+    if (bench->list.communicates) add_bus_rate(one, bytes / least_s, table);
     text_free(&name);
 }
 
@@ -345,8 +352,7 @@ static void print_noise(Bench *bench, const BenchShares *shares, Text *out) {
 }
 
 static void print(Bench *bench, const BenchShares *shares, Text *out) {
-    static const char *const columns[] = {"samples",  "min",  "p25", "median",
-                                          "interval", "rate", NULL};
+    static const char *const columns[] = {"samples", "min", "p25", "median", "interval", NULL};
     Table table = {0};
     if (bench->list.communicates)
         text_addf(out, "%u cases on %u ranks of the %s back end: %s; ", bench->list.count,
@@ -356,11 +362,17 @@ static void print(Bench *bench, const BenchShares *shares, Text *out) {
     text_addf(out, "seed %" PRIu64 ", %u warm-ups\n\n", bench->ground.seed, bench->warm_ups);
     table_column(&table, "case", TABLE_LEFT);
     for (uint32_t i = 0; columns[i] != NULL; i++) table_column(&table, columns[i], TABLE_RIGHT);
+    table_column(&table, bench->list.communicates ? "algbw" : "rate", TABLE_RIGHT);
+    if (bench->list.communicates) table_column(&table, "busbw", TABLE_RIGHT);
     for (uint32_t i = 0; i < bench->list.count; i++) add_row(bench, i, &table);
     table_print(&table, out);
     table_free(&table);
     print_noise(bench, shares, out);
-    text_add(out, "interval: 95 % interval of the median over the median; rate: by the minimum\n");
+    text_addf(out, "interval: 95 %% interval of the median over the median; %s\n",
+              bench->list.communicates
+                  ? "algbw and busbw: by the minimum, as nccl-tests define them; of alltoallv the "
+                    "bytes of all ranks"
+                  : "rate: by the minimum");
 }
 
 // ---- Records

@@ -249,6 +249,8 @@ const CliOption commands_calibrate_options[] = {
     {"plan", 0, CLI_TEXT, "PLAN", NULL,
      "of timelines: the saved plan whose schedule was run, with its machine beside it"},
     {"phase", 0, CLI_CHOICE, "decode|prefill", "decode", "of timelines: the phase that was run"},
+    {"load", 0, CLI_TEXT, "LOAD", NULL,
+     "of timelines: the load that was run, as of simulate (default: that of the plan)"},
     {"held-out", 0, CLI_TEXT, "RECORDS", NULL, "predict these too, without fitting them"},
     {"statistic", 0, CLI_CHOICE, "min|p25|median", "min", "what stands for the samples of a case"},
     {"min-bound", 0, CLI_TIME, "TIME", "0s",

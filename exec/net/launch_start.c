@@ -146,7 +146,9 @@ bool launch_start_hosts(Launch *launch, Err *err) {
 // ---- Ends
 
 void launch_end_text(int status, char text[LAUNCH_END_MAX]) {
-    if (WIFSIGNALED(status))
+    if (status == SERVE_STOPPED)
+        snprintf(text, LAUNCH_END_MAX, "was stopped by a signal and did not go on");
+    else if (WIFSIGNALED(status))
         snprintf(text, LAUNCH_END_MAX, "was killed by signal %d", WTERMSIG(status));
     else
         snprintf(text, LAUNCH_END_MAX, "ended with status %d", WEXITSTATUS(status));

@@ -27,7 +27,9 @@ typedef struct Child {
     int from;      // control messages of the rank; -1: closed
     ControlReader reader;
     bool is_done;
-    bool is_late; // it was told to stop, did not, and is killed for it
+    bool is_late;    // it was told to stop, did not, and is killed for it
+    bool is_stopped; // a signal stopped it, and it is killed for it
+    Time stopped_ps; // when it was first seen to be stopped; 0: it is not
 } Child;
 
 typedef struct Serve {
@@ -44,6 +46,7 @@ typedef struct Serve {
     uint32_t left;      // children
     uint64_t round;     // that all ranks here have come to
     Time kill_at_ps;    // 0: not yet
+    Time looked_ps;     // for ranks that are stopped
     ControlPulse pulse; // of the first process
 } Serve;
 
@@ -284,7 +287,9 @@ static bool end_rank(Serve *serve, uint32_t local, Err *err) {
     child->process = 0;
     serve->left--;
     if (child->is_done) return true;
-    ServeDeath death = {.status = child->is_late ? SERVE_LATE : status, .op = op_of(serve, local)};
+    if (child->is_late) status = SERVE_LATE;
+    if (child->is_stopped) status = SERVE_STOPPED;
+    ServeDeath death = {.status = status, .op = op_of(serve, local)};
     return control_write(serve->out, CONTROL_KILLED, serve->here->first + local, &death,
                          sizeof death, err);
 }
@@ -350,6 +355,26 @@ static bool hear_first(Serve *serve, Err *err) {
     return is_open || err_set(err, "the first process is gone");
 }
 
+// A rank that a signal has stopped. Those that wait for it say so first; this is for when none
+// does. Were all stopped, this process too, the time starts again.
+static void look_for_stopped(Serve *serve) {
+    Time now = clock_now(), patience_ps = serve->pulse.quiet_ps + SERVE_GRACE_PS;
+    bool slept = now - serve->looked_ps > patience_ps / 2;
+    serve->looked_ps = now;
+    for (uint32_t i = 0; i < serve->here->count; i++) {
+        Child *child = &serve->children[i];
+        siginfo_t what = {0};
+        if (child->process <= 0) continue;
+        bool stands =
+            waitid(P_PID, (id_t)child->process, &what, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+            what.si_pid == child->process;
+        if (!stands || child->stopped_ps == 0 || slept) child->stopped_ps = stands ? now : 0;
+        if (!stands || now - child->stopped_ps < patience_ps) continue;
+        child->is_stopped = true;
+        kill(child->process, SIGKILL);
+    }
+}
+
 static int time_left_ms(const Serve *serve) {
     int beat_ms = control_beat_ms(&serve->pulse);
     if (serve->kill_at_ps == 0) return beat_ms;
@@ -376,6 +401,7 @@ static bool watch_once(Serve *serve, struct pollfd *polls, Err *err) {
     if (polls[0].revents != 0 && !hear_first(serve, err)) return false;
     if (!control_look(&serve->pulse, serve->out, err)) return err_prefix(err, "the first process");
     if (serve->kill_at_ps != 0 && clock_now() >= serve->kill_at_ps) kill_ranks(serve);
+    look_for_stopped(serve);
     return true;
 }
 

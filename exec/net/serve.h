@@ -32,7 +32,7 @@ typedef struct ServeJob {
     bool asks_clocks; // also hosts of one kernel
 } ServeJob;
 
-#define SERVE_MAKER   "moesim-run " PROGRAM_VERSION " (messages 3)" // changes with what is told
+#define SERVE_MAKER   "moesim-run " PROGRAM_VERSION " (messages 4)" // changes with what is told
 #define SERVE_MAKER_B 48
 
 // What the first process tells (control.h), as bytes of one machine type. `maker` stays the first
@@ -51,9 +51,10 @@ typedef struct ServeWhere {
 } ServeWhere;
 
 // How a rank ended that did not say that it is done, and what it was in; NONE when not known.
-#define SERVE_LATE (-1) // it was told to stop, did not, and was killed for it
+#define SERVE_LATE    (-1) // it was told to stop, did not, and was killed for it
+#define SERVE_STOPPED (-2) // a signal stopped it, nobody continued it, and it was killed for it
 typedef struct ServeDeath {
-    int32_t status; // of waitpid, or SERVE_LATE
+    int32_t status; // of waitpid, or one of these
     OpId op;
 } ServeDeath;
 

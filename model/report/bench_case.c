@@ -42,6 +42,23 @@ bool bench_case_collective(BenchOp op, Collective *out) {
     return false;
 }
 
+double bench_case_bus_factor(const BenchCase *bench) {
+    double others = (bench->ranks - 1.0) / bench->ranks;
+    switch (bench->op) {
+    case BENCH_ALL_REDUCE: return 2 * others;
+    case BENCH_ALL_GATHER:
+    case BENCH_REDUCE_SCATTER:
+    case BENCH_ALL_TO_ALL: return others;
+    case BENCH_SEND_RECV:
+    case BENCH_BROADCAST: return 1;
+    case BENCH_ALL_TO_ALLV:
+    case BENCH_GEMM:
+    case BENCH_COPY:
+    case BENCH_OP_COUNT: break;
+    }
+    return 0;
+}
+
 // ---- Names
 
 static void add_implementation(const BenchCase *bench, Text *out) {

@@ -55,6 +55,9 @@ typedef struct BenchCase {
 bool bench_case_communicates(BenchOp op);
 // Of the collectives but alltoallv.
 bool bench_case_collective(BenchOp op, Collective *out);
+// busbw over algbw: bytes over each rank's link for each byte of the message, as nccl-tests define
+// it (its doc/PERFORMANCE.md); 0 of alltoallv and of kernels, for which they define none.
+double bench_case_bus_factor(const BenchCase *bench);
 
 // "alltoall direct, 4 ranks on 1 node, 65536 B": one name for each case; an alltoallv gets the
 // digest of its matrix, communication its number format ("alltoall bf16 direct, ...") when that is

@@ -64,6 +64,8 @@ static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
 static bool use_records(const CliArgs *args, Calibration *at, Err *err) {
     if (cli_text(args, "topo") == NULL)
         return err_set(err, "--topo: expected the machine that was measured");
+    if (cli_is_given(args, "load"))
+        return err_set(err, "--load: expected timelines and --plan with it");
     if (!inputs_load_machine(args, &at->inputs, err)) return false;
     at->observed.predictor =
         (Predictor){&at->inputs.fabric, {at->inputs.device, &at->inputs.calib}};
@@ -86,7 +88,9 @@ static bool use_timelines(const CliArgs *args, Calibration *at, Err *err) {
                            "--%s: expected record files with it; a plan has its own machine "
                            "and constants beside it",
                            others[i]);
-    if (!plan_read(plan, &at->plan, err) || !inputs_load_beside(plan, &at->plan, &at->inputs, err))
+    if (!plan_read(plan, &at->plan, err) ||
+        !inputs_load_beside(plan, &at->plan, &at->inputs, err) ||
+        !inputs_replace_load(args, &at->inputs, err))
         return false;
     for (uint32_t i = 0; i < args->operand_count; i++)
         if (!timeline_file_read(args->operands[i], &at->timelines[i], err)) return false;

@@ -27,6 +27,17 @@ $ sed 's/"measured"/"stand-in"/' real.json >stand-in.json; moesim calibrate stan
 ! moesim: stand-in.json: something stood in for operation "embedding": nothing is fitted to that
 ? 2
 
+# --- a skewed run is compared with the simulation of the same load
+$ moesim simulate real/plan-001.json --load zipf:0.8 --timeline skewed.json >/dev/null; sed -i 's/"predicted"/"measured"/' skewed.json; moesim calibrate skewed.json --plan plan/plan-001.json
+! moesim: different schedules: the simulation has c6e561f23e33203e, skewed.json has a06157a70a44b03c
+? 2
+$ moesim calibrate skewed.json --plan plan/plan-001.json --load zipf:0.8 | sed -n '/^fixed time of a kernel/p'
+> fixed time of a kernel               3.00 us                      5.00 us    5.00 us  5.00 us
+$ moesim calibrate skewed.json --topo hgx-h200 --load zipf:0.8; moesim calibrate skewed.json --plan plan/plan-001.json --load zipf:x
+! moesim: --load: expected timelines and --plan with it
+! moesim: --load: expected a number from 0 to 8 after "zipf:", found "x"
+? 2
+
 # --- records: two sizes between two GPUs of one node
 $ printf '%s\n' "id,series,source,section,date,gpu,n_gpus,n_nodes,fabric,library,op,dtype,tokens_per_rank,hidden,topk,n_experts,msg_bytes,config,metric,value,unit,read_mode,quality,notes" "B1,s,bench,,d,H100,2,1,f,l,send_recv,int8,,,,,1000000,from=0 to=1,latency,12.5,us,raw,," "B2,s,bench,,d,H100,2,1,f,l,send_recv,int8,,,,,100000000,from=0 to=1,latency,292,us,raw,," "B3,s,bench,,d,H100,2,1,f,l,send_recv,int8,,,,,300000000,from=0 to=1,latency,860,us,raw,," >bench.csv; moesim calibrate bench.csv --topo hgx-h100
 > case                                                   part    samples   noise    bound  measured  predicted    error  without it     prior

@@ -56,7 +56,8 @@ typedef enum Mishap {
     DIES_WAITING, // of a signal, in the exchange, for which the others come late
     STOPS,
     KILLS_ITS_HOST,
-    SLEEPS
+    SLEEPS,
+    ALL_STOP // every rank
 } Mishap;
 
 typedef struct Trouble {
@@ -87,6 +88,7 @@ static void die_later(void) {
 static bool work(void *self, const OpInstance *instance, Err *err) {
     const Trouble *trouble = self;
     if (instance->number != 1) return true;
+    if (trouble->fault == ALL_STOP) raise(SIGSTOP);
     if (instance->rank != trouble->rank) {
         if (trouble->fault == DIES_WAITING) pause_ms(500);
         return true;
@@ -99,6 +101,7 @@ static bool work(void *self, const OpInstance *instance, Err *err) {
     case STOPS: raise(SIGSTOP); return true;
     case KILLS_ITS_HOST: kill(getppid(), SIGKILL); return true;
     case SLEEPS: sleep(1000); return true;
+    case ALL_STOP: return true;
     }
     return true;
 }
@@ -287,6 +290,17 @@ static void test_launch_names_a_silent_rank(void **state) {
     hasty.time_out_ps = SECOND / 2;
     outcome = run(&hasty, STOPS, 0);
     check_part(&outcome, ": rank 0 is silent: no message of 4000 bytes within 500 ms");
+}
+
+// Nobody waits for a message: the process of the host looks after its ranks. 2 s without a sign,
+// and 2 s for those that wait to say so first.
+static void test_launch_ends_when_all_ranks_are_stopped(void **state) {
+    (void)state;
+    LaunchOptions hasty = two_hosts;
+    hasty.time_out_ps = SECOND / 2;
+    Outcome outcome = run(&hasty, ALL_STOP, 0);
+    check_part(&outcome, " was stopped by a signal and did not go on in memory \"work\" of role");
+    assert_true(outcome.took_ps < 10 * SECOND);
 }
 
 static void test_launch_survives_the_process_of_a_host(void **state) {
@@ -566,6 +580,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_launch_names_a_host_that_nobody_started),
         cmocka_unit_test(test_launch_refuses_another_version_or_job),
         cmocka_unit_test(test_launch_names_a_silent_rank),
+        cmocka_unit_test(test_launch_ends_when_all_ranks_are_stopped),
         cmocka_unit_test(test_launch_names_a_host_that_is_silent),
         cmocka_unit_test(test_launch_names_a_rank_without_a_result),
         cmocka_unit_test(test_launch_refuses_times_that_cannot_be),

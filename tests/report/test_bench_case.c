@@ -120,6 +120,16 @@ static void check_refused(const char *cells, const char *message) {
     text_free(&text);
 }
 
+// nccl-tests, doc/PERFORMANCE.md: 7/8 of an all-to-all of 8, 2 x 3/4 of an all-reduce of 4.
+static void test_bench_case_bus_factor(void **state) {
+    (void)state;
+    assert_true(bench_case_bus_factor(&cases[0]) == 1);
+    assert_true(bench_case_bus_factor(&cases[1]) == 0.875);
+    assert_true(bench_case_bus_factor(&cases[2]) == 1.5);
+    assert_true(bench_case_bus_factor(&cases[3]) == 0);
+    assert_true(bench_case_bus_factor(&kernels[0]) == 0);
+}
+
 static void test_bench_case_refuses(void **state) {
     (void)state;
     check_refused("4,1,f,l,a2a_dispatch,bf16,,,,,64,algorithm=direct,latency,1,us",
@@ -151,6 +161,7 @@ static void test_bench_case_refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bench_case_comes_back),
+        cmocka_unit_test(test_bench_case_bus_factor),
         cmocka_unit_test(test_bench_case_names),
         cmocka_unit_test(test_bench_case_refuses),
     };
