@@ -11,6 +11,7 @@
 #include "exec/mpi/mpirun.h"
 #include "exec/net/launch.h"
 #include "exec/timed.h"
+#include "model/base/file.h"
 
 // ---- Back ends
 
@@ -83,6 +84,26 @@ bool backends_choose(const CliArgs *args, const BackEndKind **out, Err *err) {
     }
     *out = kind;
     return true;
+}
+
+bool backends_check_options(const CliArgs *args, const BackEndKind *kind, const char *const *of_net,
+                            Err *err) {
+    for (; kind->run != run_net && *of_net != NULL; of_net++)
+        if (cli_is_given(args, *of_net))
+            return err_set(err, "--%s: expected --backend net with it", *of_net);
+    return true;
+}
+
+bool backends_can_write(const CliArgs *args, const char *option, Err *err) {
+    const char *path = cli_text(args, option);
+    bool writes = path != NULL && !cli_is_given(args, "join") && mpirun_size() <= 1;
+    return !writes || file_can_write(path, err);
+}
+
+bool backends_alone(const char *what, Err *err) {
+    return mpirun_size() <= 1 ||
+           err_set(err, "%s one process, the launcher started %u: expected no launcher", what,
+                   mpirun_size());
 }
 
 // ---- Compute units

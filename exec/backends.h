@@ -38,6 +38,14 @@ const BackEndKind *backends_kind(uint32_t choice);
 // By --backend; without it, mpi where a launcher of MPI started several of this process. Others are
 // refused there: each process would run all ranks.
 bool backends_choose(const CliArgs *args, const BackEndKind **out, Err *err);
+// Refuses options of the net back end, a list that ends with NULL, for another one.
+bool backends_check_options(const CliArgs *args, const BackEndKind *kind, const char *const *of_net,
+                            Err *err);
+// Before long work: whether the file that an option names could be written. Only in a process that
+// is not one of another host, which writes nothing.
+bool backends_can_write(const CliArgs *args, const char *option, Err *err);
+// Refuses several processes of one launcher, each of which would do it: "kernels are measured by".
+bool backends_alone(const char *what, Err *err);
 
 typedef struct ComputeKind {
     const char *name; // "timed"

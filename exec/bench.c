@@ -23,6 +23,7 @@
 #include "exec/bench_kernel.h"
 #include "exec/bench_noise.h"
 #include "exec/bench_program.h"
+#include "exec/mpi/mpirun.h"
 #include "exec/net/hosts.h"
 #include "exec/program.h"
 #include "model/base/file.h"
@@ -274,6 +275,7 @@ static bool read_ground(Bench *bench, Err *err) {
     const char *list = cli_text(args, "hosts");
     uint64_t count = cli_count(args, "ranks");
     Hosts hosts = {0};
+    if (!cli_is_given(args, "ranks") && mpirun_size() > 1) count = mpirun_size();
     if (list != NULL && cli_is_given(args, "ranks"))
         return err_set(err, "--ranks: expected either this or --hosts, which says it too");
     if (count == 0 || count > HOSTS_RANKS_MAX)
@@ -298,6 +300,7 @@ static bool open_bench(Bench *bench, Err *err) {
     bench->samples = arena_alloc(&bench->arena, bench->list.count, sizeof *bench->samples);
     if (bench->list.communicates)
         return bench_program_open(&bench->list, bench->ground.ranks, &bench->program, err);
+    if (!backends_alone("kernels are measured by", err)) return false;
     bench_kernel_open(&bench->list, &bench->kernels);
     return true;
 }
@@ -421,8 +424,13 @@ static void close_bench(Bench *bench) {
 
 bool bench_command(const CliArgs *args, Text *out, Err *err) {
     Bench bench = {.args = args};
+    static const char *const of_net[] = {"hosts", "interface", "agent", "join", NULL};
     bool joins = cli_is_given(args, "join");
-    bool good = backends_choose(args, &bench.back_end, err) && open_bench(&bench, err);
+    if (!joins && cli_is_given(args, "round"))
+        return err_set(err, "--round: expected --join with it, which an agent is given");
+    bool good =
+        backends_can_write(args, "output", err) && backends_choose(args, &bench.back_end, err) &&
+        backends_check_options(args, bench.back_end, of_net, err) && open_bench(&bench, err);
     BenchNoise begin = bench_noise_now();
     good = good && (joins ? run_joined : run_rounds)(&bench, err);
     BenchNoise end = bench_noise_now();

@@ -115,7 +115,7 @@ static bool read_collective(Reader *reader, Collective kind, BenchCase *out, Err
     if (name != NULL &&
         !read_name("algorithm", name, algorithm_names, ALGORITHM_COUNT, &algorithm, err))
         return false;
-    if (inner != NULL && !read_number("inner", inner, 1, out->ranks, &out->inner, err))
+    if (inner != NULL && !read_number("inner", inner, 2, out->ranks, &out->inner, err))
         return false;
     out->algorithm = (Algorithm)algorithm;
     if (!collective_has(kind, out->algorithm))
@@ -252,6 +252,7 @@ static bool split(Reader *reader, char *text, char **op, Err *err) {
         if (equals == NULL || reader->words == WORDS_MAX)
             return err_set(err, "expected up to %d words KEY=VALUE", WORDS_MAX);
         *equals = '\0';
+        if (find(reader, word) != NULL) return err_set(err, "%s= is there twice", word);
         reader->used[reader->words] = false;
         reader->keys[reader->words] = word;
         reader->values[reader->words++] = equals + 1;

@@ -30,7 +30,7 @@ Message collective_message(Scene *scene, MessageKind kind, uint32_t position, ui
 // Bytes that change on this rank in a step. `stage` is where they lie aside, or NONE.
 typedef struct Move {
     uint8_t *into;
-    const uint8_t *from; // of a local one
+    const uint8_t *from; // of a local one; of one that lies aside, its stage
     uint64_t count, stage;
     TransferAction action;
     uint32_t message; // that brings them there or to the stage, or NONE

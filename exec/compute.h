@@ -22,6 +22,9 @@ typedef struct Routing {
                     uint32_t count, Err *err);
     // Bytes that a buffer needs on one rank when any token may go anywhere; at least `scheduled_B`.
     uint64_t (*room_B)(void *self, const Job *job, BufferId buffer, uint64_t scheduled_B);
+    // After a run, of all ranks (those that `take` was given included): where the rows went. NULL,
+    // or false: nobody knows.
+    bool (*load)(void *self, Load *out, Err *err);
     uint64_t row_B; // bytes of a row; 0: an element of the operation
 } Routing;
 
@@ -32,12 +35,16 @@ typedef struct Routing {
 typedef struct ComputeUnit {
     const char *name; // "timed", "model"
     void *self;
+    // Once in each process, before all else: the ranks that it runs. NULL: it holds nothing for a
+    // rank.
+    void (*hold)(void *self, const uint32_t *ranks, uint32_t rank_count);
     // Once in each process. Says of each operation of the schedule what it does with it
     // ([op_count], preset to SKIPPED, communication and copies to MEASURED) or refuses by name.
     bool (*prepare)(void *self, const Job *job, TimelineFileWork *works, Err *err);
-    // Bytes that it holds in this process for a run, before `prepare` takes them; saturates. The
-    // job may still be one that `prepare` refuses. NULL: none to speak of.
-    uint64_t (*memory_B)(void *self, const Job *job);
+    // Bytes that it holds in this process for a run, before `prepare` takes them; saturates. Adds
+    // what takes them: "weights 4096, caches 512". The job may still be one that `prepare` refuses.
+    // NULL: none to speak of.
+    uint64_t (*memory_B)(void *self, const Job *job, Text *parts);
     // One instance of an operation that is neither communication nor a copy and not SKIPPED.
     bool (*run)(void *self, const OpInstance *instance, Err *err);
     const Routing *routing;

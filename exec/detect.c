@@ -10,6 +10,7 @@
 #include <hwloc.h>
 #include <stdlib.h>
 
+#include "exec/backends.h"
 #include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/units.h"
@@ -168,7 +169,7 @@ bool detect_command(const CliArgs *args, Text *out, Err *err) {
     const char *path = cli_text(args, "output");
     Topology topology = {0};
     Text text = {0};
-    if (!detect(&topology, err)) return false;
+    if (!backends_alone("a machine is described by", err) || !detect(&topology, err)) return false;
     topology_write(&topology, &text);
     bool good = path == NULL || file_write(path, text_string(&text), text.length, err);
     if (path == NULL) text_add_bytes(out, text.data, text.length);

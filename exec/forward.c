@@ -5,6 +5,7 @@
 // the texts are.
 #include "exec/forward.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -124,11 +125,13 @@ static void size_model(Forward *forward) {
 
 static void open_rank(Forward *forward, uint32_t number) {
     const Pool *pool = forward->pool;
-    const uint32_t *other = forward->options.weights_of;
     ForwardRank *rank = arena_alloc(&forward->arena, 1, sizeof *rank);
     uint32_t replica = number / pool_replica_ranks(pool);
     WeightPlace place = weights_place(pool, number);
+    pool_stage_layers(pool, forward->arch->layers, place.stage, &rank->weights.first_layer,
+                      &rank->weights.layer_count);
     rank->rank = number;
+    rank->is_held = true;
     rank->stage = place.stage;
     rank->stage_rank = number % pool_stage_ranks(pool);
     rank->group = replica * pool->dp + rank->stage_rank / pool->tp;
@@ -136,42 +139,23 @@ static void open_rank(Forward *forward, uint32_t number) {
     rank->least_margin = INFINITY;
     rank->counts = mem_alloc((size_t)forward->moe_layers * forward->experts, sizeof *rank->counts);
     rank->routes = arena_alloc(&forward->arena, PARTS_MAX, sizeof *rank->routes);
-    weights_build(forward->arch, pool, forward->options.seed,
-                  weights_place(pool, other != NULL ? other[number] : number), &rank->weights);
     forward->ranks[number] = rank;
 }
 
-static uint32_t rank_number(const ForwardOptions *options, uint32_t i) {
-    return options->ranks != NULL ? options->ranks[i] : i;
-}
-
-// Of weights as floats, on `count` ranks.
-static bool check_weights(const Arch *arch, const Pool *pool, const ForwardOptions *options,
-                          uint32_t count, Err *err) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        WeightPlace place = weights_place(pool, rank_number(options, i));
-        uint64_t elements = weights_count(arch, pool, place);
-        bytes = wide_add_saturate(bytes, wide_mul_saturate(elements, sizeof(float)));
-        if (bytes > JOB_MEMORY_MAX_B) break;
-    }
-    return bytes <= JOB_MEMORY_MAX_B ||
-           err_set(err, "weights of %u ranks need %llu bytes of memory or more, at most %llu",
-                   count, (unsigned long long)bytes, (unsigned long long)JOB_MEMORY_MAX_B);
+static WeightPlace place_of(const Forward *forward, const ForwardRank *rank) {
+    const uint32_t *other = forward->options.weights_of;
+    return weights_place(forward->pool, other != NULL ? other[rank->rank] : rank->rank);
 }
 
 bool forward_open(const Arch *arch, const ForwardConfig *config, const Pool *pool,
                   const ForwardOptions *options, Forward **out, Err *err) {
-    uint32_t count = options->ranks != NULL ? options->rank_count : pool_ranks(pool);
-    if (!forward_check(arch, pool, err) || !check_options(options, err) ||
-        !check_weights(arch, pool, options, count, err))
-        return false;
+    if (!forward_check(arch, pool, err) || !check_options(options, err)) return false;
     Forward *forward = mem_alloc(1, sizeof *forward);
     *forward = (Forward){.arch = arch, .pool = pool, .config = *config, .options = *options};
     gemm_start();
     size_model(forward);
     forward->ranks = arena_alloc(&forward->arena, pool_ranks(pool), sizeof *forward->ranks);
-    for (uint32_t i = 0; i < count; i++) open_rank(forward, rank_number(options, i));
+    for (uint32_t i = 0; i < pool_ranks(pool); i++) open_rank(forward, i);
     *out = forward;
     return true;
 }
@@ -187,8 +171,7 @@ static void close_rank(ForwardRank *rank) {
 
 void forward_close(Forward *forward) {
     if (forward == NULL) return;
-    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++)
-        if (forward->ranks[i] != NULL) close_rank(forward->ranks[i]);
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) close_rank(forward->ranks[i]);
     rope_free(&forward->rope);
     mem_free(forward->base);
     mem_free(forward->logits);
@@ -293,28 +276,53 @@ static uint64_t attention_floats(const Forward *forward, const Job *job) {
     return wide_add_saturate(floats, wide_mul_saturate(texts, wide));
 }
 
-// Weights, caches and scratch of attention on each rank; of all together angles and logits.
-static uint64_t memory_B(void *self, const Job *job) {
+static void hold(void *self, const uint32_t *ranks, uint32_t rank_count) {
+    Forward *forward = self;
+    for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) forward->ranks[i]->is_held = false;
+    for (uint32_t i = 0; i < rank_count; i++)
+        if (ranks[i] < pool_ranks(forward->pool)) forward->ranks[ranks[i]]->is_held = true;
+}
+
+static uint64_t weights_floats(const Forward *forward, const ForwardRank *rank) {
+    return rank->weights.layers != NULL
+               ? rank->weights.elements
+               : weights_count(forward->arch, forward->pool, place_of(forward, rank));
+}
+
+// Floats of one token of the caches on a rank, in all its layers.
+static uint64_t cache_floats(const Forward *forward, const ForwardRank *rank) {
+    return wide_mul_saturate(forward->cache_width, rank->weights.layer_count);
+}
+
+// Weights, caches and scratch of attention on each rank of this process; of all together angles and
+// logits.
+static uint64_t memory_B(void *self, const Job *job, Text *parts) {
+    enum { OF_WEIGHTS, OF_CACHES, OF_LOGITS, OF_ATTENTION, PART_COUNT };
+    static const char *const names[] = {"weights", "caches", "logits", "attention"};
     const Forward *forward = self;
     uint32_t batches = batches_of(forward, job);
     uint64_t sequences = job->shape.sequences, context = forward->options.context;
-    uint64_t rounds = job->schedule->roles[0].passes / batches;
+    uint64_t rounds = job->schedule->roles[0].passes / batches, bytes = 0, floats[PART_COUNT] = {0};
     uint64_t all = wide_mul_saturate((uint64_t)forward->pool->replicas * forward->pool->dp,
                                      wide_mul_saturate(batches, sequences));
-    uint64_t floats = wide_mul_saturate(context, forward->config.rope.width);
-    floats = wide_add_saturate(
-        floats, wide_mul_saturate(wide_mul_saturate(all, rounds), forward->arch->vocab));
     uint64_t cached = wide_mul_saturate(wide_mul_saturate(batches, sequences), context);
-    cached = wide_mul_saturate(cached, forward->cache_width);
-    uint64_t attention = attention_floats(forward, job);
+    uint64_t scratch = attention_floats(forward, job);
+    floats[OF_ATTENTION] = wide_mul_saturate(context, forward->config.rope.width); // angles
+    floats[OF_LOGITS] = wide_mul_saturate(wide_mul_saturate(all, rounds), forward->arch->vocab);
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
         const ForwardRank *rank = forward->ranks[i];
-        if (rank == NULL) continue;
-        floats = wide_add_saturate(floats, rank->weights.elements);
-        floats = wide_add_saturate(floats, wide_mul_saturate(cached, rank->weights.layer_count));
-        floats = wide_add_saturate(floats, attention);
+        if (!rank->is_held) continue;
+        uint64_t cache = wide_mul_saturate(cached, cache_floats(forward, rank));
+        floats[OF_WEIGHTS] = wide_add_saturate(floats[OF_WEIGHTS], weights_floats(forward, rank));
+        floats[OF_CACHES] = wide_add_saturate(floats[OF_CACHES], cache);
+        floats[OF_ATTENTION] = wide_add_saturate(floats[OF_ATTENTION], scratch);
     }
-    return wide_mul_saturate(floats, sizeof(float));
+    for (uint32_t i = 0; i < PART_COUNT; i++) {
+        uint64_t part_B = wide_mul_saturate(floats[i], sizeof(float));
+        bytes = wide_add_saturate(bytes, part_B);
+        text_addf(parts, "%s%s %" PRIu64, i == 0 ? "" : ", ", names[i], part_B);
+    }
+    return bytes;
 }
 
 static uint32_t base_of(const Forward *forward, uint32_t sequence) {
@@ -360,6 +368,9 @@ static bool say_works(const Schedule *schedule, TimelineFileWork *works, Err *er
 static void open_run(Forward *forward, ForwardRank *rank) {
     uint64_t texts = (uint64_t)forward->batches * forward->sequences;
     uint64_t rows = rank->weights.layer_count * texts * forward->options.context;
+    if (rank->weights.layers == NULL)
+        weights_build(forward->arch, forward->pool, forward->options.seed, place_of(forward, rank),
+                      &rank->weights);
     if (rank->cache == NULL) {
         rank->cache = mem_alloc(rows * forward->cache_width, sizeof *rank->cache);
         rank->sampled = mem_alloc(texts, sizeof *rank->sampled);
@@ -409,7 +420,7 @@ static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *er
         rope_build(&forward->config.rope, forward->options.context, &forward->rope);
     forward_size_run(forward, job);
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++)
-        if (forward->ranks[i] != NULL) open_run(forward, forward->ranks[i]);
+        if (forward->ranks[i]->is_held) open_run(forward, forward->ranks[i]);
     return true;
 }
 
@@ -469,15 +480,21 @@ static bool run(void *self, const OpInstance *instance, Err *err) {
     return run_work(&step);
 }
 
+static bool routed_load(void *self, Load *out, Err *err) {
+    return forward_load(self, out, err);
+}
+
 ComputeUnit forward_unit(Forward *forward) {
     bool free_run = forward->options.routing == FORWARD_FREE;
     forward->vtable = (Routing){.self = forward,
                                 .rows = forward_rows,
                                 .arrives = forward_arrives,
                                 .room_B = forward_room_B,
+                                .load = forward->experts > 0 ? routed_load : NULL,
                                 .row_B = forward->row_B};
     return (ComputeUnit){.name = "model",
                          .self = forward,
+                         .hold = hold,
                          .prepare = prepare,
                          .memory_B = memory_B,
                          .run = run,
@@ -506,7 +523,6 @@ ForwardTies forward_ties(const Forward *forward) {
     ForwardTies ties = {.within = forward->near, .least_margin = INFINITY};
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
         const ForwardRank *rank = forward->ranks[i];
-        if (rank == NULL) continue;
         ties.choices += rank->choices;
         ties.near += rank->near;
         if (rank->least_margin < ties.least_margin) ties.least_margin = rank->least_margin;
@@ -522,7 +538,6 @@ bool forward_load(const Forward *forward, Load *out, Err *err) {
     uint64_t *tokens = mem_alloc((size_t)forward->moe_layers * sources * experts, sizeof *tokens);
     for (uint32_t i = 0; i < pool_ranks(forward->pool); i++) {
         const ForwardRank *rank = forward->ranks[i];
-        if (rank == NULL) continue;
         uint32_t source = travels ? rank->stage_rank / forward->pool->moe_tp : 0;
         for (uint32_t layer = 0; layer < forward->moe_layers; layer++)
             for (uint32_t expert = 0; expert < experts; expert++)

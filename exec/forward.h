@@ -45,8 +45,6 @@ typedef struct ForwardOptions {
     // `cached_longer` sequences of a micro-batch have one more.
     uint32_t cached, cached_longer;
     ForwardRouting routing;
-    const uint32_t *ranks; // of this process; NULL: all. Borrowed
-    uint32_t rank_count;
     // The rank whose part of the weights each rank takes: a shard map that is wrong, for tests.
     // NULL: its own. Borrowed
     const uint32_t *weights_of;
@@ -85,8 +83,8 @@ ForwardTies forward_ties(const Forward *forward);
 bool forward_take(Forward *forward, const Job *job, uint32_t rank, const uint8_t *bytes,
                   uint64_t count, Err *err);
 
-// Where the tokens of the last run went, as a Load that a simulation of the same schedule takes. Of
-// the ranks of this process.
+// Where the tokens of the last run went (of one repeat: all are alike), as a Load that a simulation
+// of the same schedule takes. Of the ranks of this process and of those that were taken.
 bool forward_load(const Forward *forward, Load *out, Err *err);
 
 #endif

@@ -94,9 +94,14 @@ static bool prepare(void *self, const Job *job, TimelineFileWork *works, Err *er
     return command->unit.prepare(command->unit.self, job, works, err);
 }
 
-static uint64_t memory_B(void *self, const Job *job) {
+static void hold(void *self, const uint32_t *ranks, uint32_t rank_count) {
     const ForwardCommand *command = self;
-    return command->unit.memory_B(command->unit.self, job);
+    command->unit.hold(command->unit.self, ranks, rank_count);
+}
+
+static uint64_t memory_B(void *self, const Job *job, Text *parts) {
+    const ForwardCommand *command = self;
+    return command->unit.memory_B(command->unit.self, job, parts);
 }
 
 static bool run(void *self, const OpInstance *instance, Err *err) {
@@ -154,6 +159,7 @@ bool forward_command_open(const char *file, const Job *job, const CliArgs *args,
     *command = (ForwardCommand){0};
     *out = (ComputeUnit){.name = "model",
                          .self = command,
+                         .hold = hold,
                          .prepare = prepare,
                          .memory_B = memory_B,
                          .run = run,

@@ -127,9 +127,17 @@ bool forward_router(ForwardStep *step) {
     return true;
 }
 
+// All repeats of a run choose alike: of the first.
+static bool is_repeated(const OpInstance *instance) {
+    const ScheduleIndex *index = &instance->job->index;
+    return instance->number / schedule_index_passes(index, instance->cursor.role) >=
+           schedule_index_per_pass(index, instance->cursor.op);
+}
+
 static void count_choices(const ForwardStep *step, const uint32_t *experts) {
     const Forward *forward = step->forward;
     const Arch *arch = forward->arch;
+    if (is_repeated(step->instance)) return;
     uint64_t number = 0, top_k = forward_mlp_spec(step)->top_k;
     for (uint32_t i = 0; i < step->layer; i++)
         number += arch->mlps[arch->kinds[arch->kind_of_layer[i]].mlp].experts > 0;

@@ -22,7 +22,8 @@ typedef enum ForwardScratch {
 
 typedef struct ForwardRank {
     uint32_t rank, stage, group, tp_index, stage_rank; // group: replica * dp + d
-    Weights weights;
+    bool is_held;                                      // by this process, which runs it
+    Weights weights;   // its layers alone are known before a run is prepared
     float *cache;      // [layers][batches][sequences][context][cache_width]
     uint32_t *sampled; // [batches][sequences]
     float *scratch[SCRATCH_COUNT];
@@ -48,7 +49,7 @@ struct Forward {
     uint64_t row_B;                      // of a token as it travels
     RopeTable rope;
     float attention_scale;
-    ForwardRank **ranks; // [pool ranks], NULL of other processes
+    ForwardRank **ranks; // [pool ranks]
     Routing vtable;
     // ---- Of the run.
     const Job *job;

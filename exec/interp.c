@@ -238,9 +238,12 @@ static bool check(const InterpRun *run, const InterpResult *result, uint32_t *th
                        run->repeats, (unsigned long long)job->runs,
                        (unsigned long long)JOB_RUNS_MAX);
     const ComputeUnit *compute = run->compute;
-    uint64_t unit_B = compute->memory_B != NULL ? compute->memory_B(compute->self, job) : 0;
-    return job_check_memory(job, result->size_B, result->ranks, result->rank_count, unit_B, err) &&
-           check_ops(run, err);
+    Text parts = {0};
+    uint64_t unit_B = compute->memory_B != NULL ? compute->memory_B(compute->self, job, &parts) : 0;
+    bool good = job_check_memory(job, result->size_B, result->ranks, result->rank_count, unit_B,
+                                 text_string(&parts), err);
+    text_free(&parts);
+    return good && check_ops(run, err);
 }
 
 static void take_ranks(const InterpRun *run, InterpResult *result) {
@@ -404,6 +407,7 @@ bool interp_run(const Job *job, const BackEnd *back_end, const ComputeUnit *comp
                      .repeats = options->repeats > 0 ? options->repeats : 1};
     uint32_t threads = 0;
     take_ranks(&run, &result);
+    if (compute->hold != NULL) compute->hold(compute->self, result.ranks, result.rank_count);
     run.size_B = result.size_B;
     run.works = result.works;
     bool good =

@@ -310,12 +310,12 @@ static Wide *role_asides(const Job *job) {
 }
 
 bool job_check_memory(const Job *job, const uint64_t *size_B, const uint32_t *ranks,
-                      uint32_t rank_count, uint64_t unit_B, Err *err) {
+                      uint32_t rank_count, uint64_t unit_B, const char *parts, Err *err) {
     const Schedule *schedule = job->schedule;
     uint32_t *counts = mem_alloc(schedule->role_count, sizeof *counts); // ranks of each role
     Wide *asides = role_asides(job);
-    Wide memory = unit_B;
-    char text[40];
+    Wide memory = 0;
+    char text[40], own[40];
     for (uint32_t i = 0; i < rank_count; i++) counts[job->roles[ranks[i]]]++;
     for (BufferId id = 0; id < schedule->buffer_count; id++)
         memory += wide_mul(size_B[id], counts[schedule->buffers[id].role]);
@@ -323,9 +323,13 @@ bool job_check_memory(const Job *job, const uint64_t *size_B, const uint32_t *ra
         memory += counts[role] * asides[role];
     mem_free(asides);
     mem_free(counts);
-    return memory <= JOB_MEMORY_MAX_B ||
-           err_set(err, "the run needs %s bytes of memory on %u ranks together, at most %llu",
-                   wide_format(memory, text), rank_count, (unsigned long long)JOB_MEMORY_MAX_B);
+    if (memory + unit_B <= JOB_MEMORY_MAX_B) return true;
+    err_set(err, "the run needs %s bytes of memory on %u ranks together, at most %llu",
+            wide_format(memory + unit_B, text), rank_count, (unsigned long long)JOB_MEMORY_MAX_B);
+    if (*parts == '\0') return false;
+    Err total = *err;
+    return err_set(err, "%s: %s, buffers and messages %s", total.text, parts,
+                   wide_format(memory, own));
 }
 
 bool job_open(const Schedule *schedule, const StepShape *shape, const Load *load, Job *out,
@@ -337,7 +341,7 @@ bool job_open(const Schedule *schedule, const StepShape *shape, const Load *load
         schedule_index_build(&job.index, schedule, UINT32_MAX, UINT32_MAX);
         prepare_sizes(&job);
         good = prepare_ops(&job, err) && load_check_schedule(load, schedule, err) &&
-               check_limits(&job, err);
+               load_check_layers(load, schedule, err) && check_limits(&job, err);
     }
     if (good) {
         prepare_ranks(&job);

@@ -50,16 +50,18 @@ typedef struct Job {
 
 // Refused by name: what schedule_check refuses for this shape (a deadlock with what waits for
 // what), a shape of more sequences or pairs than its tokens can have, a load of other experts or
-// layers, one that gives a rank more than its slice holds where another slice lies behind that,
-// sums in a format that is neither f32 nor bf16, a run over the limits above (the memory excepted).
+// layers, one of layers that differ where a block stands for several of them, one that gives a rank
+// more than its slice holds where another slice lies behind that, sums in a format that is neither
+// f32 nor bf16, a run over the limits above (the memory excepted).
 bool job_open(const Schedule *schedule, const StepShape *shape, const Load *load, Job *out,
               Err *err);
 void job_close(Job *job);
 
 // Whether a process may run these ranks: buffers of `size_B` [buffer_count] on each, and all that
-// lies aside, from above; with `unit_B` that what computes holds for all of them.
+// lies aside, from above; with `unit_B` that what computes holds for all of them, whose `parts` are
+// named ("weights 4096, caches 512"; "" for none).
 bool job_check_memory(const Job *job, const uint64_t *size_B, const uint32_t *ranks,
-                      uint32_t rank_count, uint64_t unit_B, Err *err);
+                      uint32_t rank_count, uint64_t unit_B, const char *parts, Err *err);
 
 // One operation on one rank, about to run or running.
 typedef struct OpInstance {

@@ -41,6 +41,15 @@ static void add_spans(const InterpResult *result, uint32_t repeat, uint64_t coun
     }
 }
 
+Time measure_time(const InterpResult *result, uint32_t repeat) {
+    Time last_ps = result->begin_ps[repeat];
+    for (uint64_t i = 0; i < result->span_count; i++) {
+        const InterpSpan *span = &result->spans[i];
+        if (span->repeat == repeat && span->end_ps > last_ps) last_ps = span->end_ps;
+    }
+    return last_ps - result->begin_ps[repeat];
+}
+
 static const char *versions_of(const MeasureFacts *facts, Arena *arena) {
     struct utsname name;
     const char *program =
@@ -62,12 +71,13 @@ bool measure_file(const Job *job, const InterpResult *result, uint32_t repeat,
     Timeline timeline = {.maker = facts->back_end,
                          .schedule = schedule->digest,
                          .shape = step_shape_digest(&job->shape),
-                         .load = job->load->digest,
+                         .load = facts->load != NULL ? *facts->load : job->load->digest,
                          .form = TIMELINE_EXPANDED,
                          .op_count = schedule->op_count};
     add_members(schedule, &timeline);
     add_spans(result, repeat, count, &timeline);
     TimelineFileFacts file_facts = {.machine = facts->machine,
+                                    .device = "CPU core", // all back ends compute on cores
                                     .versions = versions_of(facts, &timeline.arena),
                                     .is_partial = facts->is_partial,
                                     .works = result->works};

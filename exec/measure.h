@@ -11,7 +11,11 @@ typedef struct MeasureFacts {
     const char *machine;   // as BackEnd.machine
     const char *libraries; // with versions, "" for none
     bool is_partial;       // the run failed
+    const Digest *load;    // of the rows that were routed; NULL: the job's
 } MeasureFacts;
+
+// Of one repeat of a run that kept its spans, from when the ranks were let go to the last end.
+Time measure_time(const InterpResult *result, uint32_t repeat);
 
 // Of one repeat of a run that kept its spans; more than a file holds are refused. Times count from
 // when the ranks were let go. Skipped and stood-in operations are marked as they are.

@@ -162,13 +162,16 @@ static bool read_counts(Reader *reader, Err *err) {
     for (uint32_t i = 0; i < reader->repeats; i++) {
         Time begin_ps = (Time)take(reader);
         if (!is_time((uint64_t)begin_ps))
-            return err_set(err, "begin of a repeat: found %lld ps", (long long)begin_ps);
+            return err_set(err,
+                           "begin of a repeat: found %lld ps, expected a time that a clock has",
+                           (long long)begin_ps);
         if (reader->is_first || begin_ps < out->begin_ps[i]) out->begin_ps[i] = begin_ps;
     }
     for (OpId id = 0; id < schedule->op_count; id++) {
         uint64_t work = take(reader);
         if (work >= TIMELINE_FILE_WORK_COUNT)
-            return err_set(err, "work of an operation: found %" PRIu64, work);
+            return err_set(err, "work of an operation: found %" PRIu64 ", expected less than %d",
+                           work, TIMELINE_FILE_WORK_COUNT);
         out->works[id] = (TimelineFileWork)work;
     }
     return true;

@@ -7,6 +7,7 @@
 #include "exec/run.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/backends.h"
@@ -33,6 +34,8 @@ typedef struct Run {
     const ComputeKind *unit_kind;
     ComputeUnit unit;
     BackEndAnswer answer;
+    bool is_timed; // spans are kept
+    Time least_ps, median_ps;
 } Run;
 
 static bool is_skipped(const Run *run, OpId id) {
@@ -151,12 +154,21 @@ static void print_skipped(const Run *run, Text *out) {
     table_free(&table);
 }
 
+static void print_time(const Run *run, Text *out) {
+    char least[UNITS_TEXT_MAX], median[UNITS_TEXT_MAX];
+    if (!run->is_timed) return;
+    text_addf(out, "\ntime of %u run%s, from its start to its last end: least %s, median %s\n",
+              run->iterations, run->iterations == 1 ? "" : "s",
+              units_format_time(run->least_ps, least), units_format_time(run->median_ps, median));
+}
+
 static void print_table(const Run *run, Text *out) {
     print_inputs(run, out);
     print_buffers(run, out);
     text_add_char(out, '\n');
     print_classes(run, out);
     print_skipped(run, out);
+    print_time(run, out);
 }
 
 // ---- For programs
@@ -222,6 +234,16 @@ static void write_skipped(const Run *run, JsonWriter *writer) {
     jsonw_close_array(writer);
 }
 
+static void write_time(const Run *run, JsonWriter *writer) {
+    if (!run->is_timed) return;
+    jsonw_inline_next(writer);
+    jsonw_open_object(writer, "time");
+    jsonw_u64(writer, "iterations", run->iterations);
+    jsonw_double(writer, "least_s", units_seconds(run->least_ps));
+    jsonw_double(writer, "median_s", units_seconds(run->median_ps));
+    jsonw_close_object(writer);
+}
+
 static void write_json(const Run *run, Text *out) {
     JsonWriter writer = {.text = out};
     jsonw_open_object(&writer, NULL);
@@ -231,11 +253,21 @@ static void write_json(const Run *run, Text *out) {
     write_buffers(run, &writer);
     write_classes(run, &writer);
     write_skipped(run, &writer);
+    write_time(run, &writer);
     jsonw_close_object(&writer);
     jsonw_finish(&writer);
 }
 
 // ---- The command
+
+// A step without tokens has no bytes to move.
+static bool check_tokens(const CliArgs *args, Err *err) {
+    static const char *const names[] = {"tokens", "sequences"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cli_count(args, names[i]) == 0)
+            return err_set(err, "--%s: expected at least 1, found 0", names[i]);
+    return true;
+}
 
 static bool read_inputs(const CliArgs *args, Run *run, Err *err) {
     run->shape = (StepShape){.tokens = cli_count(args, "tokens"),
@@ -266,6 +298,43 @@ static bool read_time_out(const CliArgs *args, Time *out, Err *err) {
            err_set(err, "--timeout: expected a time up to an hour, found %s", text);
 }
 
+// "real.json" of one iteration; of several "real-001.json", "real-002.json", ...
+static const char *timeline_path(const char *path, uint32_t iteration, uint32_t iterations,
+                                 Arena *arena) {
+    if (iterations == 1) return path;
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) && dot != path
+                      ? (size_t)(dot - path)
+                      : strlen(path);
+    return arena_printf(arena, "%.*s-%03u%s", (int)stem, path, iteration + 1, path + stem);
+}
+
+// Before anything is run: what is written takes the place of nothing else. A run that fails leaves
+// its timeline under the name without a number.
+static bool check_files(const CliArgs *args, const Run *run, Err *err) {
+    const char *compute = cli_text(args, "compute"), *timeline = cli_text(args, "timeline");
+    const char *colon = strchr(compute, ':');
+    FileUse uses[] = {{"--timeline", timeline, FILE_WRITTEN},
+                      {"--logits", cli_text(args, "logits"), FILE_WRITTEN},
+                      {"--write-load", cli_text(args, "write-load"), FILE_WRITTEN},
+                      {"SCHEDULE", args->operands[0], FILE_READ},
+                      {"--load", cli_text(args, "load"), FILE_READ},
+                      {"--compute", colon != NULL ? colon + 1 : NULL, FILE_READ},
+                      {"--model", cli_text(args, "model"), FILE_READ},
+                      {"--plan", cli_text(args, "plan"), FILE_READ}};
+    Arena arena = {0};
+    bool good = file_check_apart(uses, sizeof uses / sizeof *uses, err);
+    for (uint32_t i = 0; good && timeline != NULL && run->iterations > 1 && i < run->iterations;
+         i++) {
+        uses[0].path = timeline_path(timeline, i, run->iterations, &arena);
+        good = file_check_apart(uses, sizeof uses / sizeof *uses, err);
+    }
+    arena_free(&arena);
+    if (cli_is_given(args, "join-at")) return good;
+    return good && backends_can_write(args, "timeline", err) &&
+           backends_can_write(args, "logits", err) && backends_can_write(args, "write-load", err);
+}
+
 // The times of a run must fit the file that they are for.
 static bool check_timeline(const CliArgs *args, const Run *run, Err *err) {
     return !cli_is_given(args, "timeline") || run->job.runs <= TIMELINE_FILE_SPANS_MAX ||
@@ -275,15 +344,12 @@ static bool check_timeline(const CliArgs *args, const Run *run, Err *err) {
 
 // An option that only another back end or compute unit reads is a misunderstanding.
 static bool check_options(const CliArgs *args, const Run *run, Err *err) {
-    static const char *const of_net[] = {"hosts",   "interface", "agent",
-                                         "by-hand", "join",      "join-at"};
+    static const char *const of_net[] = {"hosts", "interface", "agent", "by-hand",
+                                         "join",  "join-at",   NULL};
     static const char *const of_model[] = {"model", "plan",   "assume",    "routing",
                                            "texts", "logits", "write-load"};
-    bool is_net = strcmp(run->back_end->name, "net") == 0;
     bool is_model = strcmp(run->unit_kind->name, "model") == 0;
-    for (size_t i = 0; !is_net && i < sizeof of_net / sizeof *of_net; i++)
-        if (cli_is_given(args, of_net[i]))
-            return err_set(err, "--%s: expected --backend net with it", of_net[i]);
+    if (!backends_check_options(args, run->back_end, of_net, err)) return false;
     for (size_t i = 0; !is_model && i < sizeof of_model / sizeof *of_model; i++)
         if (cli_is_given(args, of_model[i]))
             return err_set(err, "--%s: expected --compute model with it", of_model[i]);
@@ -317,25 +383,29 @@ static bool run_job(const CliArgs *args, Run *run, Err *err) {
             err_prefix(err, "%s", args->operands[0]));
 }
 
-// "real.json" of one iteration; of several "real-001.json", "real-002.json", ...
-static const char *timeline_path(const char *path, uint32_t iteration, uint32_t iterations,
-                                 Arena *arena) {
-    if (iterations == 1) return path;
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t stem = dot != NULL && (slash == NULL || dot > slash + 1) && dot != path
-                      ? (size_t)(dot - path)
-                      : strlen(path);
-    return arena_printf(arena, "%.*s-%03u%s", (int)stem, path, iteration + 1, path + stem);
+// Of the load that the run had: where the router chose while it ran, of what it chose (as
+// --write-load writes it); 0 when that is not known.
+static Digest load_digest(const Run *run) {
+    const Routing *routing = run->unit.routing;
+    Load load = {0};
+    Err ignored = {0};
+    if (routing == NULL || routing->load == NULL) return run->load.digest;
+    if (!routing->load(routing->self, &load, &ignored)) return 0;
+    Digest digest = load.digest;
+    load_free(&load);
+    return digest;
 }
 
 static bool write_timeline(const char *path, const Run *run, uint32_t repeat, bool is_partial,
                            Err *err) {
+    Digest load = load_digest(run);
     TimelineFile file = {0};
     Text text = {0};
     MeasureFacts facts = {.back_end = run->back_end->name,
                           .machine = run->answer.machine,
                           .libraries = run->answer.libraries,
-                          .is_partial = is_partial};
+                          .is_partial = is_partial,
+                          .load = &load};
     if (!measure_file(&run->job, &run->answer.result, repeat, &facts, &file, err)) return false;
     timeline_file_write(&file, &text);
     bool good = file_write(path, text_string(&text), text.length, err);
@@ -353,6 +423,22 @@ static bool write_timelines(const CliArgs *args, const Run *run, Err *err) {
                               run->warm_ups + i, false, err);
     arena_free(&arena);
     return good;
+}
+
+static int compare_times(const void *left, const void *right) {
+    Time a = *(const Time *)left, b = *(const Time *)right;
+    return (a > b) - (a < b);
+}
+
+static void find_times(const CliArgs *args, Run *run) {
+    Time *times_ps = mem_alloc(run->iterations, sizeof *times_ps);
+    run->is_timed = cli_is_given(args, "timeline");
+    for (uint32_t i = 0; run->is_timed && i < run->iterations; i++)
+        times_ps[i] = measure_time(&run->answer.result, run->warm_ups + i);
+    qsort(times_ps, run->iterations, sizeof *times_ps, compare_times);
+    run->least_ps = times_ps[0];
+    run->median_ps = (times_ps[(run->iterations - 1) / 2] + times_ps[run->iterations / 2]) / 2;
+    mem_free(times_ps);
 }
 
 // What was measured of a run that failed: its last repeat, marked as a part. What went wrong with
@@ -391,10 +477,11 @@ bool run_command(const CliArgs *args, Text *out, Err *err) {
     Run run = {0};
     bool good = backends_choose(args, &run.back_end, err) &&
                 read_count(args, "iterations", 1, &run.iterations, err) &&
-                read_count(args, "warm-up", 0, &run.warm_ups, err) &&
-                read_inputs(args, &run, err) && open_job(args, &run, err) &&
-                run_all(args, &run, err);
+                read_count(args, "warm-up", 0, &run.warm_ups, err) && check_tokens(args, err) &&
+                check_files(args, &run, err) && read_inputs(args, &run, err) &&
+                open_job(args, &run, err) && run_all(args, &run, err);
     if (good && !run.answer.is_silent) {
+        find_times(args, &run);
         if (cli_choice(args, "format") == 0)
             print_table(&run, out);
         else

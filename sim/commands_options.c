@@ -227,6 +227,7 @@ const CliOption commands_load_options[] = {
     {"nodes", 0, CLI_COUNT, "N", "1", "nodes over which the experts lie"},
     {"ep", 0, CLI_COUNT, "N", NULL, "say how even the load of N GPUs is, before and after EPLB"},
     {"redundant", 0, CLI_COUNT, "N", "0", "with --ep: redundant experts"},
+    OPTION_ASSUME,
     {"out", 'o', CLI_TEXT, "FILE", NULL, "write the load (- for stdout, without the summary)"},
     OPTION_FORMAT,
     {0}};

@@ -15,7 +15,8 @@
 set -u
 self=$(realpath "$0")
 root=$(dirname "$(dirname "$self")")
-build=$(realpath "${BUILD:-$root/build/release}")
+build=$(realpath "${BUILD:-$root/build/release}") || exit 1
+export BUILD=$build # this script goes on in another folder
 cluster=$root/tests/cluster.sh
 PATH=$build:$PATH
 
@@ -224,7 +225,7 @@ part() {
     case $? in
     0) judge passed "$1: held out, mean error at most 4 %, worst at most 12 %" ;;
     1) judge failed "$1: held out, mean error at most 4 %, worst at most 12 %" ;;
-    *) say failed "$1: no fit"; return ;;
+    *) judge failed "$1: no fit"; return ;;
     esac
     found=$(fitted_rate "$1-fit.json")
     error=$(error_of "$found" $rate_Bps)
@@ -279,7 +280,7 @@ missed() {
         part == "spans" && NF >= 5 && file == 2 && stands[$2] && $5 - $4 - predicted[$2] > most {
             most = $5 - $4 - predicted[$2]
         }
-        END { printf "deadlines missed by %.0f us at most, %.2f %%\n", most / 1e6, most / end * 100 }' "$@"
+        END { printf "deadlines missed by %.0f us at most: %.2f %%\n", most / 1e6, most / (end > 0 ? end : 1) * 100 }' "$@"
 }
 
 end_ps() { sed -n 's/.*"end_ps": \([0-9]*\).*/\1/p' "$1"; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # cluster.sh up STATE [--hosts N] [--rate RATE] [--leafs N] [--uplink RATE]: builds an emulated cluster, hosts h0 to h(N-1)
-#            in the network namespaces of STATE, an empty or absent folder; each has one interface e0 at 10.99.0.(i+1),
+#            in the network namespaces of STATE, a folder that is empty, absent or an earlier cluster's; each has one interface e0 at 10.99.0.(i+1),
 #            that sends and receives at RATE ("200mbit"). With --leafs 2 the hosts hang in two halves on two switches,
 #            which are joined at the uplink rate (RATE without one): 4 hosts, 200 and 200 Mbit/s are 2:1.
 # cluster.sh enter STATE HOST [--] COMMAND...: runs a command on a host; what mpirun and moesim-run call an agent is
@@ -119,9 +119,10 @@ up() {
     bytes_per_second "$rate" >/dev/null && bytes_per_second "$uplink" >/dev/null || exit 1
     need
     remove_stale
-    [ ! -e "$state" ] || down
+    down
     mkdir -p "$state" || fail "cannot make $state"
     state=$(realpath "$state")
+    : >"$state/cluster" || fail "cannot write to $state"
     name=moesim-$owner-$$
     build || { down; fail "cannot build the cluster (kernel without veth, bridge or tbf?)"; }
 }
@@ -139,16 +140,20 @@ remove_space() {
     ip netns del "$1" 2>/dev/null
 }
 
+# A folder of something else is left as it is.
 down() {
-    [ -d "$state" ] || return 0
-    for file in "$state"/*.pid; do
+    [ -e "$state" ] || return 0
+    [ -d "$state" ] || fail "$state is no folder"
+    [ -n "$(ls -A "$state")" ] || return 0
+    [ -f "$state/cluster" ] || fail "$state: expected an empty folder or that of a cluster, found other files"
+    for file in "$state"/h*.pid; do
         # shellcheck disable=SC2046
         [ ! -s "$file" ] || kill $(cat "$file") 2>/dev/null
     done
     while read -r space; do
         remove_space "$space"
     done < <(cat "$state/spaces" 2>/dev/null)
-    rm -f "$state"/*.pid "$state/spaces" "$state/hosts"
+    rm -f "$state"/h*.pid "$state/spaces" "$state/hosts" "$state/cluster"
     rmdir "$state" 2>/dev/null
 }
 
@@ -181,11 +186,21 @@ with() {
     done
     [ $# -ge 2 ] || fail "with: expected -- COMMAND"
     shift
-    owner=with
+    owner=with running=
+    down # a folder of something else ends it here
     trap down EXIT
-    trap 'exit 130' INT TERM HUP
+    trap 'stop 130' INT
+    trap 'stop 143' TERM HUP
     up ${options[@]+"${options[@]}"}
-    CLUSTER_STATE=$state "$@"
+    # behind, so that a signal is taken at once; by itself a shell would have it ignore Ctrl-C
+    env --default-signal=INT,QUIT CLUSTER_STATE="$state" "$@" <&0 &
+    running=$!
+    wait $running
+}
+
+stop() {
+    [ -z "$running" ] || kill -TERM "$running" 2>/dev/null
+    exit "$1"
 }
 
 usage() { fail "usage: cluster.sh up|down|enter|list|counters|with STATE ..."; }

@@ -207,15 +207,16 @@ static void withdraw(Host *host, uint32_t rank, const Message *messages, End *en
 
 static bool refuse(const Host *host, const Message *messages, const End *ends, uint32_t count,
                    Err *err) {
-    double seconds = units_seconds(host->time_out_ps);
+    char text[UNITS_TEXT_MAX];
+    units_format_time(host->time_out_ps, text);
     if (atomic_load(&host->aborted))
         return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
     for (uint32_t i = 0; i < count; i++)
         if (ends[i].call != NULL && !atomic_load(&ends[i].is_done))
-            return err_set(err, "no %s rank %u within %.3g s",
+            return err_set(err, "no %s rank %u within %s",
                            messages[i].kind == MESSAGE_RECV ? "message of" : "receive at",
-                           messages[i].peer, seconds);
-    return err_set(err, "no answer within %.3g s", seconds);
+                           messages[i].peer, text);
+    return err_set(err, "no answer within %s", text);
 }
 
 // Until all ends are over. False: aborted, or too late.
@@ -271,6 +272,7 @@ static bool host_exchange(void *self, uint32_t rank, const Message *messages, ui
 
 static bool host_start(void *self, uint32_t rank, Err *err) {
     Host *host = self;
+    char text[UNITS_TEXT_MAX];
     int status = 0;
     (void)rank;
     pthread_mutex_lock(&host->lock);
@@ -291,8 +293,8 @@ static bool host_start(void *self, uint32_t rank, Err *err) {
     if (!is_good && atomic_load(&host->aborted))
         return err_set(err, "rank %u has failed", atomic_load(&host->aborter));
     if (!is_good)
-        return err_set(err, "%u of %u ranks came within %.3g s", arrived, host->ranks,
-                       units_seconds(host->time_out_ps));
+        return err_set(err, "%u of %u ranks came within %s", arrived, host->ranks,
+                       units_format_time(host->time_out_ps, text));
     clock_sleep_until(start_ps);
     return true;
 }

@@ -90,7 +90,7 @@ static bool look_up(const char *name, struct addrinfo **out, Err *err) {
     char quoted[TEXT_QUOTE_MAX];
     int code = getaddrinfo(name, NULL, &hints, out);
     if (code == 0) return true;
-    return err_set(err, "host %s is no address, and no name that is known here%s",
+    return err_set(err, "%s is no address, and no name that is known here%s",
                    text_quote(name, quoted), code == EAI_AGAIN ? " (no name server answers)" : "");
 }
 

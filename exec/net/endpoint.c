@@ -339,12 +339,12 @@ static bool exchange(void *self, uint32_t rank, const Message *messages, uint32_
     Party party = {.left = count, .messages = messages, .count = count};
     (void)rank; // one rank in one process
     pthread_mutex_lock(&endpoint->lock);
-    party_enter(endpoint, &party);
     Err why = {0};
     if (!endpoint->failed && !begin_all(endpoint, &party, &why)) fail(endpoint, &why);
     pthread_mutex_unlock(&endpoint->lock);
     message_copy_all(messages, count);
     pthread_mutex_lock(&endpoint->lock);
+    party_enter(endpoint, &party); // not before: who copies does not hear that it shall poll
     bool good = wait_for(endpoint, &party, err);
     party_leave(endpoint, &party);
     pthread_mutex_unlock(&endpoint->lock);

@@ -29,7 +29,7 @@ typedef struct Child {
     bool is_done;
     bool is_late;    // it was told to stop, did not, and is killed for it
     bool is_stopped; // a signal stopped it, and it is killed for it
-    Time stopped_ps; // when it was first seen to be stopped; 0: it is not
+    Time stopped_ps; // when its stop was heard of; 0: it runs
 } Child;
 
 typedef struct Serve {
@@ -356,7 +356,8 @@ static bool hear_first(Serve *serve, Err *err) {
 }
 
 // A rank that a signal has stopped. Those that wait for it say so first; this is for when none
-// does. Were all stopped, this process too, the time starts again.
+// does. Each stop is heard of once: one that goes on between two looks, and is stopped again,
+// begins anew. So do all when this process was stopped too.
 static void look_for_stopped(Serve *serve) {
     Time now = clock_now(), patience_ps = serve->pulse.quiet_ps + SERVE_GRACE_PS;
     bool slept = now - serve->looked_ps > patience_ps / 2;
@@ -365,11 +366,12 @@ static void look_for_stopped(Serve *serve) {
         Child *child = &serve->children[i];
         siginfo_t what = {0};
         if (child->process <= 0) continue;
-        bool stands =
-            waitid(P_PID, (id_t)child->process, &what, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
-            what.si_pid == child->process;
-        if (!stands || child->stopped_ps == 0 || slept) child->stopped_ps = stands ? now : 0;
-        if (!stands || now - child->stopped_ps < patience_ps) continue;
+        if (waitid(P_PID, (id_t)child->process, &what, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+            what.si_pid == child->process)
+            child->stopped_ps = what.si_code == CLD_CONTINUED ? 0 : now;
+        if (child->stopped_ps == 0) continue;
+        if (slept) child->stopped_ps = now;
+        if (now - child->stopped_ps < patience_ps) continue;
         child->is_stopped = true;
         kill(child->process, SIGKILL);
     }

@@ -181,6 +181,31 @@ bool file_write(const char *path, const char *bytes, size_t count, Err *err) {
     return write_by_rename(path, bytes, count, err);
 }
 
+// A folder is no place, whatever its permissions; a pipe is not opened, which could wait.
+static bool can_write_in_place(const char *path, mode_t mode, Err *err) {
+    if (!S_ISDIR(mode) && access(path, W_OK) == 0) return true;
+    return err_set(err, "%s: cannot be written: %s", path,
+                   file_reason(S_ISDIR(mode) ? EISDIR : errno));
+}
+
+bool file_can_write(const char *path, Err *err) {
+    struct stat info;
+    Text name = {0};
+    sigset_t before;
+    if (strcmp(path, "-") == 0) return true;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return can_write_in_place(path, info.st_mode, err);
+    hold_signals(&before);
+    errno = ENOENT; // of no name, beside which there may well be room for a temporary one
+    int descriptor = *path == '\0' ? -1 : open_temporary(path, &name);
+    if (descriptor < 0) err_set(err, "%s: cannot be written: %s", shown(path), file_reason(errno));
+    if (descriptor >= 0) close(descriptor);
+    if (descriptor >= 0) unlink(text_string(&name));
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    text_free(&name);
+    return descriptor >= 0;
+}
+
 char *file_beside(const char *path, const char *name, Arena *arena) {
     const char *slash = strrchr(path, '/');
     if (slash == NULL) return arena_printf(arena, "./%s", name);

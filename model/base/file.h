@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/base/err.h"
 #include "model/base/mem.h"
@@ -20,6 +21,22 @@ bool file_read(const char *path, size_t cap, Arena *arena, char **out, size_t *o
 // Writes through a temporary file in the same folder and renames it. Nothing is left on failure.
 // The path "-" writes to stdout.
 bool file_write(const char *path, const char *bytes, size_t count, Err *err);
+
+// A file that a command reads or writes; `path` is NULL where the option is not given.
+typedef enum FileUseKind { FILE_READ, FILE_WRITTEN } FileUseKind;
+typedef struct FileUse {
+    const char *what; // "--timeline", "SCHEDULE"
+    const char *path;
+    FileUseKind kind;
+} FileUse;
+
+// Before a command begins: refuses to write over what it reads, or two things to one file (two to
+// stdout too). file_apart.c.
+bool file_check_apart(const FileUse *uses, uint32_t count, Err *err);
+
+// Whether file_write could write there, asked before long work: leaves nothing, and fails with the
+// same message. What changes in between is file_write's to find.
+bool file_can_write(const char *path, Err *err);
 
 // Where a name given by the user lives: a name with a '/' or an existing file in the current folder
 // is itself; otherwise the shipped folders are tried in order: DATA/topologies, DATA/scenarios,

@@ -54,6 +54,9 @@ void load_free(Load *load);
 bool load_check(const Load *load, uint32_t layers, uint32_t experts, Err *err);
 // The same for all operations of a schedule; the message names the operation.
 bool load_check_schedule(const Load *load, const Schedule *schedule, Err *err);
+// Whether the loads of all layers that a block stands for are alike, so that a run of the block has
+// one load (load_layers.c): below. `schedule` and `load` are such as load_check_schedule accepts.
+bool load_check_layers(const Load *load, const Schedule *schedule, Err *err);
 
 // Share of the routed tokens of MoE layer `layer` that goes to experts [first, first + count) of
 // `experts`, as the fraction *part / *whole (*whole > 0). Uniform: count / experts. Layers and

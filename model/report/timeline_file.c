@@ -92,6 +92,7 @@ bool timeline_file_build(const Timeline *timeline, const Schedule *schedule,
                          .member_count = timeline->member_count};
     file.maker = arena_string(&file.arena, timeline->maker);
     file.machine = arena_string(&file.arena, facts->machine);
+    file.device = arena_string(&file.arena, facts->device);
     file.versions = arena_string(&file.arena, facts->versions);
     file.members =
         arena_copy(&file.arena, timeline->members, file.member_count, sizeof *file.members);
@@ -152,6 +153,10 @@ static void write_spans(const TimelineFile *file, JsonWriter *writer) {
     jsonw_close_array(writer);
 }
 
+static void write_said(JsonWriter *writer, const char *key, const char *value) {
+    if (value != NULL && value[0] != '\0') jsonw_string(writer, key, value);
+}
+
 void timeline_file_write(const TimelineFile *file, Text *out) {
     JsonWriter writer = {.text = out};
     jsonw_open_object(&writer, NULL);
@@ -159,8 +164,8 @@ void timeline_file_write(const TimelineFile *file, Text *out) {
     jsonw_u64(&writer, "version", TIMELINE_FILE_VERSION);
     jsonw_string(&writer, "maker", file->maker);
     jsonw_string(&writer, "machine", file->machine);
-    if (file->versions != NULL && file->versions[0] != '\0')
-        jsonw_string(&writer, "versions", file->versions);
+    write_said(&writer, "device", file->device);
+    write_said(&writer, "versions", file->versions);
     jsonw_bool(&writer, "complete", file->is_complete);
     jsonw_digest(&writer, "schedule_digest", file->schedule);
     jsonw_digest(&writer, "shape_digest", file->shape);
@@ -317,15 +322,21 @@ static bool read_spans(JsonNode root, TimelineFile *file, Err *err) {
     return true;
 }
 
+// What need not be said: "" when it is not.
+static bool read_said(JsonNode root, const char *key, TimelineFile *file, const char **out,
+                      Err *err) {
+    *out = "";
+    return !json_has(root, key) || json_text(root, key, &file->arena, out, err);
+}
+
 static bool read_head(JsonNode root, TimelineFile *file, Err *err) {
     uint32_t form;
     uint64_t end_ps;
-    file->versions = "";
     if (!json_header(root, "timeline", TIMELINE_FILE_VERSION, err) ||
         !json_text(root, "maker", &file->arena, &file->maker, err) ||
         !json_text(root, "machine", &file->arena, &file->machine, err) ||
-        (json_has(root, "versions") &&
-         !json_text(root, "versions", &file->arena, &file->versions, err)) ||
+        !read_said(root, "device", file, &file->device, err) ||
+        !read_said(root, "versions", file, &file->versions, err) ||
         !json_bool(root, "complete", &file->is_complete, err) ||
         !read_digest(root, "schedule_digest", &file->schedule, err) ||
         !read_digest(root, "shape_digest", &file->shape, err) ||

@@ -51,6 +51,7 @@ typedef struct TimelineFileSpan {
 typedef struct TimelineFile {
     Arena arena;
     const char *maker, *machine; // "host", "this machine, 4 ranks in shared memory"
+    const char *device;          // that computes, by its name in the catalogue; "": not said
     const char *versions;        // of program, kernel and libraries; "" of a prediction
     bool is_complete;            // false: the run was cut short
     Digest schedule, shape, load, fabric, calibration;
@@ -68,6 +69,7 @@ typedef struct TimelineFile {
 // of all, and no link known.
 typedef struct TimelineFileFacts {
     const char *machine;
+    const char *device;   // or NULL
     const char *versions; // or NULL
     bool is_partial;      // the run was cut short
     const TimelineFileWork *works;

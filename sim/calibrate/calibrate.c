@@ -15,6 +15,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/num.h"
+#include "model/base/units.h"
 
 #define STARTS      9
 #define NOISE_LEAST 0.004 // of a sample: no clock and no machine is steadier than that
@@ -48,6 +49,10 @@ typedef struct Task {
     uint32_t param_count;
 } Task;
 
+static double at_least(double least, double value) {
+    return value > least ? value : least;
+}
+
 static bool predict(const CalibrateInput *input, const Calib *calib, const uint32_t *items,
                     uint32_t count, double *out_s, Err *err) {
     return input->predict(input->context, calib, items, count, out_s, err);
@@ -80,10 +85,8 @@ static bool solve(const Task *task, uint32_t starts, SolveResult *out, Err *err)
         spread[i] = calib_kind(param->param) == CALIB_IS_TIME ? TIME_SPREAD : PART_SPREAD;
         most[i] = 1; // the nominal rate; a second, which no call takes
     }
-    for (uint32_t i = 0; i < task->case_count; i++) {
-        double noise = task->input->items[task->cases[i]].noise;
-        sigma[i] = noise > NOISE_LEAST ? noise : NOISE_LEAST;
-    }
+    for (uint32_t i = 0; i < task->case_count; i++)
+        sigma[i] = at_least(NOISE_LEAST, task->input->items[task->cases[i]].noise);
     SolveProblem problem = {.parameters = task->param_count,
                             .observations = task->case_count,
                             .start = start,
@@ -214,6 +217,12 @@ static bool fit_identified(const CalibrateInput *input, CalibrateResult *result,
     Told told = {.count = result->param_count < cases->count ? result->param_count : cases->count};
     for (uint32_t i = 0; i < told.count; i++) told.params[i] = i; // rates come before times
     if (!fit_told(input, result, cases, &told, STARTS, err)) return false;
+    if (told.count == 0 && result->too_fast > 0)
+        return err_set(
+            err,
+            "the cases tell no constant better than it was known: %u of %u cases %s faster "
+            "than the links of %s allow: is it the machine that was measured?",
+            result->too_fast, cases->count, result->too_fast == 1 ? "is" : "are", input->machine);
     if (told.count == 0)
         return err_set(err, "the cases tell no constant better than it was known: expected more "
                             "sizes, larger ones or less noise");
@@ -336,8 +345,15 @@ static CalibrateErrors sum_up(const CalibrateResult *result, uint32_t first, uin
 
 static CalibratePart part_of(const CalibrateInput *input, uint32_t i) {
     if (input->items[i].unknown != NULL) return CALIBRATE_LEFT_OUT;
-    if (input->items[i].bound_s < input->least_s) return CALIBRATE_SMALL;
+    const CalibrateItem *item = &input->items[i];
+    double size_s = item->bound_s > 0 ? item->bound_s : item->measured_s;
+    if (size_s < input->least_s) return CALIBRATE_SMALL;
     return i < input->fitted ? CALIBRATE_FITTED : CALIBRATE_HELD_OUT;
+}
+
+// Beyond what noise explains.
+static bool is_too_fast(const CalibrateItem *item) {
+    return item->measured_s * (1 + at_least(NOISE_LEAST, item->noise)) < item->bound_s;
 }
 
 static void start_cases(const CalibrateInput *input, CalibrateResult *result) {
@@ -348,6 +364,7 @@ static void start_cases(const CalibrateInput *input, CalibrateResult *result) {
                                            .bound_s = item->bound_s,
                                            .prior_s = item->unknown == NULL ? item->prior_s : 0,
                                            .part = part_of(input, i)};
+        if (is_judged(&result->cases[i]) && is_too_fast(item)) result->too_fast++;
     }
 }
 
@@ -366,14 +383,13 @@ static bool predict_all(const CalibrateInput *input, CalibrateResult *result, Er
 }
 
 static bool finish_cases(const CalibrateInput *input, CalibrateResult *result, Err *err) {
-    uint32_t judged = 0;
     if (!predict_all(input, result, err)) return false;
     for (uint32_t i = 0; i < input->count; i++) {
-        if (!is_judged(&result->cases[i])) continue;
+        if (!is_judged(&result->cases[i]) || input->items[i].samples < 2) continue;
         result->noise += input->items[i].noise;
-        judged++;
+        result->repeated++;
     }
-    if (judged > 0) result->noise /= judged;
+    if (result->repeated > 0) result->noise /= result->repeated;
     result->prior = sum_up(result, 0, input->fitted, prior_of);
     result->fitted = sum_up(result, 0, input->fitted, predicted_of);
     result->without_size = sum_up(result, 0, input->fitted, without_size_of);
@@ -381,10 +397,6 @@ static bool finish_cases(const CalibrateInput *input, CalibrateResult *result, E
     result->held_out = sum_up(result, input->fitted, input->count, predicted_of);
     result->held_out_prior = sum_up(result, input->fitted, input->count, prior_of);
     return true;
-}
-
-static double at_least(double least, double value) {
-    return value > least ? value : least;
 }
 
 // The values, with their intervals, as measured ones. A file says no time below TIME_LEAST.
@@ -414,9 +426,11 @@ static bool nothing_to_fit(const CalibrateInput *input, Err *err) {
         if (input->items[i].unknown == NULL) continue;
         if (unknown++ == 0) first = &input->items[i];
     }
+    char least[UNITS_TEXT_MAX];
     if (first == NULL)
-        return err_set(err, "all %u cases have a bound below %g ms: none is left to fit",
-                       input->fitted, input->least_s * 1e3);
+        return err_set(err, "all %u cases have a bound below %s: none is left to fit",
+                       input->fitted,
+                       units_format_time(num_round(input->least_s * (double)PS_PER_SECOND), least));
     return err_set(err, "%u of %u cases are left out, none is left to fit: %s: %s", unknown,
                    input->fitted, first->name, first->unknown);
 }

@@ -18,8 +18,9 @@ typedef struct CalibrateItem {
     uint32_t unit; // of the size: sizes of different units are not alike
     uint32_t samples;
     double measured_s;
-    double noise;        // half of the 95 % interval of the samples, as a part of the value
-    double bound_s;      // what links or roofline take at least
+    double noise;        // half of the 95 % interval of the samples, as a part of the value; 0 of
+                         // one sample, which tells none
+    double bound_s;      // what links or roofline take at least; 0: not known
     double prior_s;      // what is predicted under the prior
     const char *unknown; // why it cannot be predicted; NULL when it can
 } CalibrateItem;
@@ -34,8 +35,12 @@ typedef struct CalibrateInput {
     CalibratePredict *predict;
     void *context;
     const Calib *prior;
-    double least_s; // items whose bound is smaller are predicted, not fitted and not judged;
-                    // those that cannot be predicted are left out
+    const char *machine;  // by its name, for what is said
+    const char *scale_up; // the classes of links that constants of NVLink are of, where they are
+                          // not NVLink; "" or NULL: it is
+    double least_s;       // items whose bound (or time, where no bound is known) is smaller are
+                    // predicted, not fitted and not judged; those that cannot be predicted are
+                    // left out
     uint64_t seed;
 } CalibrateInput;
 
@@ -83,14 +88,16 @@ typedef struct CalibrateResult {
     CalibrateCase *cases;                                            // [count]
     CalibrateErrors prior, fitted, without_size, without_shape;      // of fitted cases
     CalibrateErrors held_out, held_out_prior;                        // of cases held out
-    double noise;           // mean of the items' own over all judged ones
+    double noise;           // mean of the items' own over all judged ones of several samples
+    uint32_t repeated;      // the number of these
+    uint32_t too_fast;      // judged items that took less than their bound
     double chi2_per_degree; // of SolveResult
     uint32_t outliers, starts, agreed;
     Calib calib; // the prior with the fitted values; borrows from the prior, except for sources
 } CalibrateResult;
 
 // Refused: nothing to fit, more than 1024 items, a case whose prediction fails (by name), and no
-// constant that the data tell.
+// constant that the data tell (with the number of cases that are too fast, when there are some).
 bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err);
 void calibrate_free(CalibrateResult *result);
 

@@ -165,20 +165,21 @@ static bool check_ranks(const RecordFile *file, const Observation *one, const Fa
     return wrong(file, one->row, "n_nodes", expected, err);
 }
 
-static bool check_device(const RecordFile *file, const Observation *one, const Device *device,
-                         const DeviceCatalogue *catalogue, Err *err) {
-    const Device *found = device_find(catalogue, record_cell(file, one->row, "gpu"));
-    return (found != NULL && strcmp(found->name, device->name) == 0) ||
-           wrong(file, one->row, "gpu", device->name, err);
+bool observe_is_device(const DeviceCatalogue *catalogue, const Device *device, const char *name) {
+    const Device *found = device_find(catalogue, name);
+    return found != NULL && strcmp(found->name, device->name) == 0;
 }
 
 bool observe_check(const RecordFile *file, const Observation *list, uint32_t count,
                    const Predictor *predictor, const DeviceCatalogue *catalogue, Err *err) {
+    const Device *device = predictor->model.device;
     for (uint32_t i = 0; i < count; i++) {
-        bool good = bench_case_communicates(list[i].bench.op)
-                        ? check_ranks(file, &list[i], predictor->fabric, err)
-                        : check_device(file, &list[i], predictor->model.device, catalogue, err);
-        if (!good) return false;
+        const char *found = record_cell(file, list[i].row, "gpu");
+        if (!observe_is_device(catalogue, device, found))
+            return wrong(file, list[i].row, "gpu", device->name, err);
+        if (bench_case_communicates(list[i].bench.op) &&
+            !check_ranks(file, &list[i], predictor->fabric, err))
+            return false;
     }
     return true;
 }

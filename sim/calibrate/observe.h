@@ -44,9 +44,12 @@ bool observe_records(const RecordFile *file, Arena *arena, Observation **out, ui
 
 // Whether they can be of this machine. Refused, with file, line and column: more ranks than it has
 // GPUs, ranks that were on more or fewer nodes than its first GPUs are (a node: what holds GPUs and
-// has no smaller part that does), kernels of another device.
+// has no smaller part that does), another device.
 bool observe_check(const RecordFile *file, const Observation *list, uint32_t count,
                    const Predictor *predictor, const DeviceCatalogue *catalogue, Err *err);
+
+// Whether a device is meant by a name of it.
+bool observe_is_device(const DeviceCatalogue *catalogue, const Device *device, const char *name);
 
 // The same as items of a fit, in order: what stands for the samples, what the price model says by
 // the constants of *from, the prior, and its bound. Kernels that it does not know (predict.h), or

@@ -99,7 +99,6 @@ bool replay_items(Replay *replay, const TimelineFile *files, const char *const *
             .size = id,
             .samples = file_count,
             .measured_s = least,
-            .bound_s = least, // none is too small to judge by itself
             .prior_s = prior_s[id],
             .noise = noise_of(own, file_count)};
         of[count++] = id;

@@ -9,9 +9,11 @@
 
 #include <float.h>
 #include <gsl/gsl_blas.h>
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "model/base/mem.h"
 #include "model/base/num.h"
@@ -21,6 +23,8 @@
 #define ROUNDS     12    // of new weights
 #define STEPS      60    // of one fit
 #define NORMAL_95  1.96
+#define SCALE_MOST 1e6    // of errors over sigma: the model is of something else
+#define NORMAL_MAD 0.6745 // the median of the size of a normal error of deviation 1
 #define ORIGIN     64.0 // of logarithms: GSL steps by a part of a coordinate, and near 0 by nothing
 #define STEP_SMALL 1.6e-5 // of a coordinate, for derivatives: whole picoseconds must be seen
 #define CLOSE      1e-9
@@ -80,11 +84,16 @@ static double huber_cost(const Fit *fit) {
     return sum;
 }
 
+static gsl_multifit_nlinear_fdf system_of(Fit *fit) {
+    return (gsl_multifit_nlinear_fdf){.f = residuals,
+                                      .n = fit->problem->observations,
+                                      .p = fit->problem->parameters,
+                                      .params = fit};
+}
+
 // One minimum with fixed weights, from where `at` is, which it moves.
 static bool minimise(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *at) {
-    const SolveProblem *problem = fit->problem;
-    gsl_multifit_nlinear_fdf system = {
-        .f = residuals, .n = problem->observations, .p = problem->parameters, .params = fit};
+    gsl_multifit_nlinear_fdf system = system_of(fit);
     int info;
     if (gsl_multifit_nlinear_init(at, &system, work) != GSL_SUCCESS) return false;
     int status = gsl_multifit_nlinear_driver(STEPS, CLOSE, CLOSE, CLOSE, NULL, NULL, &info, work);
@@ -115,6 +124,41 @@ static bool fit_from(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector 
 
 // ---- What the best fit says
 
+// By how much errors are larger than sigma: the median of their sizes over that of normal ones.
+// The smallest are left out, one for each parameter but one, since as many can be fitted away.
+static double scale_of(const Fit *fit) {
+    uint32_t n = fit->problem->observations, first = fit->problem->parameters - 1;
+    double *sizes = mem_alloc(n, sizeof *sizes);
+    for (uint32_t i = 0; i < n; i++) sizes[i] = fabs(fit->errors[i] / fit->problem->sigma[i]);
+    qsort(sizes, n, sizeof *sizes, num_compare_doubles);
+    double middle = (sizes[(first + n - 1) / 2] + sizes[(first + n) / 2]) / 2;
+    mem_free(sizes);
+    return middle / NORMAL_MAD;
+}
+
+static double normal_within(double size) {
+    return 2 * gsl_cdf_gaussian_P(size, 1) - 1;
+}
+
+// What multiplies the covariance of least squares under errors of sigma, J^T J inverse, to give
+// that of Huber's estimate: the mean square of errors cut at HUBER, over the square of the part of
+// them within HUBER (P. Huber, "Robust regression: asymptotics, conjectures and Monte Carlo", Ann.
+// Statist. 1 (1973) 799). Where errors are larger than sigma few are within: their part is then
+// that within HUBER scales, brought to HUBER as normal errors are. Never below 1: errors that
+// happen to be small do not make the noise smaller.
+static double excess_of(const Fit *fit) {
+    uint32_t n = fit->problem->observations, within = 0;
+    if (n <= fit->problem->parameters) return 1;
+    double scale = fmin(fmax(scale_of(fit), 1), SCALE_MOST), squares = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double size = fabs(fit->errors[i] / fit->problem->sigma[i]);
+        squares += size < HUBER ? size * size : HUBER * HUBER;
+        if (size <= HUBER * scale) within++;
+    }
+    double part = (double)within / n * normal_within(HUBER / scale) / normal_within(HUBER);
+    return fmax(squares / (n - fit->problem->parameters) / (part * part), 1);
+}
+
 static void without_knowledge(const SolveProblem *problem, SolveResult *out) {
     for (uint32_t i = 0; i < problem->parameters; i++) {
         out->low[i] = 0;
@@ -122,16 +166,23 @@ static void without_knowledge(const SolveProblem *problem, SolveResult *out) {
     }
 }
 
+// Half of a 95 % interval in deviations by sigma alone. What exceeds sigma is known from the errors
+// that are left only, as Student's distribution has it.
+static double deviations_95(uint32_t degrees, double excess) {
+    double student = degrees > 0 ? gsl_cdf_tdist_Pinv(0.975, degrees) : 0;
+    return sqrt(NORMAL_95 * NORMAL_95 + student * student * (excess - 1));
+}
+
 // Of the parameters `told`, count of them, from their covariance.
 static void take_intervals(const Fit *fit, const gsl_matrix *covariance, const uint32_t *told,
-                           const gsl_vector *best, SolveResult *out) {
+                           const gsl_vector *best, double excess, SolveResult *out) {
     const SolveProblem *problem = fit->problem;
     uint32_t n = problem->parameters;
-    double excess = out->chi2_per_degree > 1 ? sqrt(out->chi2_per_degree) : 1;
+    double deviations = deviations_95(problem->observations - problem->parameters, excess);
     for (uint32_t a = 0; a < covariance->size1; a++) {
         uint32_t i = told[a];
         double deviation = sqrt(gsl_matrix_get(covariance, a, a));
-        double middle = gsl_vector_get(best, i), half = NORMAL_95 * deviation * excess;
+        double middle = gsl_vector_get(best, i), half = deviations * deviation;
         out->low[i] = value_of(problem, i, middle - half);
         out->high[i] = half < FAR ? value_of(problem, i, middle + half) : HUGE_VAL;
         for (uint32_t b = 0; b < covariance->size1; b++) {
@@ -180,19 +231,31 @@ static bool invert(gsl_matrix *jacobian, const uint32_t *told, gsl_matrix *out) 
     return known;
 }
 
+// Derivatives of errors over sigma at the best values, all of weight 1.
+static gsl_matrix *find_jacobian(Fit *fit, gsl_multifit_nlinear_workspace *work, gsl_vector *best) {
+    for (uint32_t i = 0; i < fit->problem->observations; i++) fit->weights[i] = 1;
+    gsl_multifit_nlinear_fdf system = system_of(fit);
+    bool done = gsl_multifit_nlinear_init(best, &system, work) == GSL_SUCCESS;
+    return done ? gsl_multifit_nlinear_jac(work) : NULL;
+}
+
 // Nothing is known of a parameter that moves no error, nor of any when only some of them together
 // are told.
-static void take_covariance(const Fit *fit, gsl_multifit_nlinear_workspace *work,
-                            SolveResult *out) {
+static void take_covariance(Fit *fit, gsl_multifit_nlinear_workspace *work, SolveResult *out) {
     uint32_t told[SOLVE_PARAMETERS_MAX];
-    gsl_matrix *jacobian = gsl_multifit_nlinear_jac(work);
-    uint32_t count = list_told(jacobian, told);
+    double excess = excess_of(fit);
+    gsl_vector *best = gsl_vector_alloc(fit->problem->parameters);
+    gsl_vector_memcpy(best, gsl_multifit_nlinear_position(work));
+    gsl_matrix *jacobian = find_jacobian(fit, work, best);
+    uint32_t count = jacobian == NULL ? 0 : list_told(jacobian, told);
     without_knowledge(fit->problem, out);
-    if (count == 0) return;
-    gsl_matrix *covariance = gsl_matrix_alloc(count, count);
-    if (invert(jacobian, told, covariance))
-        take_intervals(fit, covariance, told, gsl_multifit_nlinear_position(work), out);
-    gsl_matrix_free(covariance);
+    if (count > 0) {
+        gsl_matrix *covariance = gsl_matrix_alloc(count, count);
+        if (invert(jacobian, told, covariance))
+            take_intervals(fit, covariance, told, best, excess, out);
+        gsl_matrix_free(covariance);
+    }
+    gsl_vector_free(best);
 }
 
 static bool is_alike(const SolveProblem *problem, const gsl_vector *a, const gsl_vector *b) {

@@ -28,7 +28,8 @@ typedef struct SolveProblem {
     uint64_t seed;
 } SolveProblem;
 
-// [low, high] is the 95 % interval; it is scaled by what the errors are in excess of sigma.
+// [low, high] is the 95 % interval under normal errors; where the errors that are left exceed sigma
+// it is as wide as they say, outliers apart.
 // correlation: of parameters i and j at [i * parameters + j], of their logarithms or ratios. Where
 // the data do not say anything of a parameter its interval is 0 to infinity.
 typedef struct SolveResult {

@@ -49,7 +49,10 @@ static bool read_records(const CliArgs *args, Calibration *at, Err *err) {
     Observation *first, *second = NULL;
     uint32_t count = 0;
     if (args->operand_count > 1)
-        return err_set(err, "%s: expected one record file, or timelines with --plan", at->path);
+        return err_set(err,
+                       "%s: expected one record file, or timelines with --plan: fit one file, then "
+                       "the other with the constants of the first as --calibration",
+                       args->operands[1]);
     if (!read_file(at->path, at, &at->fitted, &first, &at->input.fitted, err) ||
         (other != NULL && !read_file(other, at, &at->held_out, &second, &count, err)))
         return false;
@@ -79,6 +82,16 @@ static bool use_records(const CliArgs *args, Calibration *at, Err *err) {
 
 // ---- From timelines of a plan
 
+// A timeline that does not say its device may be of any.
+static bool check_device(const char *path, const TimelineFile *file, const Inputs *inputs,
+                         Err *err) {
+    char quoted[TEXT_QUOTE_MAX];
+    return file->device[0] == '\0' ||
+           observe_is_device(&inputs->catalogue, inputs->device, file->device) ||
+           err_set(err, "%s: device: expected %s, found %s", path, inputs->device->name,
+                   text_quote(file->device, quoted));
+}
+
 static bool use_timelines(const CliArgs *args, Calibration *at, Err *err) {
     static const char *const others[] = {"topo", "held-out", "calibration"};
     const char *plan = cli_text(args, "plan");
@@ -93,7 +106,9 @@ static bool use_timelines(const CliArgs *args, Calibration *at, Err *err) {
         !inputs_replace_load(args, &at->inputs, err))
         return false;
     for (uint32_t i = 0; i < args->operand_count; i++)
-        if (!timeline_file_read(args->operands[i], &at->timelines[i], err)) return false;
+        if (!timeline_file_read(args->operands[i], &at->timelines[i], err) ||
+            !check_device(args->operands[i], &at->timelines[i], &at->inputs, err))
+            return false;
     at->replay = (Replay){.input = inputs_for_evaluation(&at->inputs),
                           .plan = &at->plan.plan,
                           .phase = cli_choice(args, "phase") == 0 ? PHASE_DECODE : PHASE_PREFILL,
@@ -129,8 +144,24 @@ static bool read_options(const CliArgs *args, Calibration *at, Err *err) {
     at->input.seed = SEED;
     if (!units_parse_time(cli_text(args, "min-bound"), &least_ps, err)) return false;
     at->input.least_s = (double)least_ps / (double)PS_PER_SECOND;
+    const char *output = cli_text(args, "output");
+    if (output != NULL && !file_can_write(output, err)) return false;
     return read_limit(args, "max-mape", &at->most_mean, err) &&
            read_limit(args, "max-worst", &at->most_worst, err);
+}
+
+// The classes of links, other than PCIe, that a node has inside, of a machine without NVLink: their
+// time of a step, and for some of them the efficiency, is the constant of NVLink.
+static const char *scale_up_of(const Fabric *fabric, Arena *arena) {
+    bool has[LINK_CLASS_COUNT] = {0};
+    const char *names = "";
+    for (LinkId i = 0; i < fabric->link_count; i++) has[fabric_link(fabric, i).link_class] = true;
+    if (has[LINK_NVLINK]) return "";
+    for (LinkClass i = 0; i < LINK_CLASS_COUNT; i++)
+        if (has[i] && i != LINK_PCIE && !topology_class_is_network(i))
+            names = arena_printf(arena, "%s%s%s", names, names[0] == '\0' ? "" : ", ",
+                                 topology_class_names[i]);
+    return names;
 }
 
 static bool read(const CliArgs *args, Calibration *at, Err *err) {
@@ -138,6 +169,8 @@ static bool read(const CliArgs *args, Calibration *at, Err *err) {
         !(cli_text(args, "plan") != NULL ? use_timelines : use_records)(args, at, err))
         return false;
     at->input.prior = &at->inputs.calib;
+    at->input.machine = at->inputs.topology.name;
+    at->input.scale_up = scale_up_of(&at->inputs.fabric, &at->arena);
     return true;
 }
 
@@ -173,11 +206,14 @@ static bool is_within(const char *option, double value, double most,
     return false;
 }
 
+static bool fit(Calibration *at, Err *err) {
+    return calibrate_run(&at->input, &at->result, err) || err_prefix(err, "%s", at->path);
+}
+
 static int run(const CliArgs *args, Calibration *at) {
     Err err = {0};
     Text out = {0};
-    if (!read(args, at, &err) || !calibrate_run(&at->input, &at->result, &err) ||
-        !write_calib(args, at, &err))
+    if (!read(args, at, &err) || !fit(at, &err) || !write_calib(args, at, &err))
         return output_bad(&err);
     if (cli_choice(args, "format") == 0)
         calibrate_show_text(&at->input, &at->result, observe_statistic_names[at->statistic], &out);

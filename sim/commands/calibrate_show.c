@@ -63,6 +63,20 @@ static void show_params(const CalibrateResult *result, Text *out) {
     table_free(&table);
 }
 
+// A constant of scale-up links has the name of those that most machines have.
+static void show_scale_up(const CalibrateInput *input, const CalibrateResult *result, Text *out) {
+    if (input->scale_up == NULL || input->scale_up[0] == '\0') return;
+    for (uint32_t i = 0; i < result->param_count; i++) {
+        CalibParam param = result->params[i].param;
+        if (param != CALIB_NVLINK && param != CALIB_NVLINK_STEP) continue;
+        text_addf(out,
+                  "%s has no nvlink: constants of nvlink are those of its other links inside "
+                  "a node (%s)\n",
+                  input->machine, input->scale_up);
+        return;
+    }
+}
+
 static void show_correlation(const CalibrateResult *result, Text *out) {
     uint32_t n = result->identified_count;
     for (uint32_t i = 0; i < n; i++)
@@ -109,7 +123,10 @@ static void add_case(Table *table, const CalibrateInput *input, const CalibrateR
     table_cell(table, item->name);
     table_cell(table, calibrate_part_names[one->part]);
     table_cellf(table, "%u", item->samples);
-    table_cellf(table, "%.2f %%", item->noise * 100);
+    if (item->samples > 1)
+        table_cellf(table, "%.2f %%", item->noise * 100);
+    else
+        table_cell(table, "-");
     add_seconds(table, one->bound_s);
     add_seconds(table, one->measured_s);
     add_seconds(table, one->predicted_s);
@@ -145,19 +162,43 @@ static void show_left_out(const CalibrateInput *input, Text *out) {
     }
 }
 
+static void show_too_fast(const CalibrateInput *input, const CalibrateResult *result, Text *out) {
+    uint32_t judged = result->fitted.count + result->held_out.count;
+    if (result->too_fast > 0)
+        text_addf(out,
+                  "%u of %u cases %s faster than the links of %s allow: is it the machine that was "
+                  "measured?\n",
+                  result->too_fast, judged, result->too_fast == 1 ? "is" : "are", input->machine);
+}
+
+// What the columns mean.
+static void show_legend(const CalibrateInput *input, const CalibrateResult *result,
+                        const char *statistic, Text *out) {
+    char least[UNITS_TEXT_MAX];
+    text_addf(out, "\nmeasured: the %s of the samples; noise: 95 %% interval of their median, ",
+              statistic);
+    if (result->repeated > 0)
+        text_addf(out, "mean %.2f %%", result->noise * 100);
+    else
+        text_add(out, "which one sample does not tell");
+    if (input->least_s > 0)
+        text_addf(out, "; cases with a bound below %s are small: printed, not judged",
+                  units_format_time(num_round(input->least_s * (double)PS_PER_SECOND), least));
+    text_add_char(out, '\n');
+}
+
 void calibrate_show_text(const CalibrateInput *input, const CalibrateResult *result,
                          const char *statistic, Text *out) {
     show_cases(input, result, out);
     show_left_out(input, out);
+    show_too_fast(input, result, out);
     text_add_char(out, '\n');
     show_params(result, out);
+    show_scale_up(input, result, out);
     show_correlation(result, out);
     text_add_char(out, '\n');
     show_errors(input, result, out);
-    text_addf(out,
-              "\nmeasured: the %s of the samples; noise: 95 %% interval of their median, mean "
-              "%.2f %%; cases with a bound below %g ms are small: printed, not judged\n",
-              statistic, result->noise * 100, input->least_s * 1e3);
+    show_legend(input, result, statistic, out);
     text_addf(out, "chi2 %.2f per degree of freedom, %u outliers; %u of %u starts agree\n",
               result->chi2_per_degree, result->outliers, result->agreed, result->starts);
 }
@@ -222,6 +263,14 @@ static void write_unknown(JsonWriter *writer, const char *why) {
         jsonw_null(writer, "left_out");
 }
 
+// One sample tells none.
+static void write_noise(JsonWriter *writer, bool is_known, double noise) {
+    if (is_known)
+        jsonw_double(writer, "noise", noise);
+    else
+        jsonw_null(writer, "noise");
+}
+
 static void write_cases(JsonWriter *writer, const CalibrateInput *input,
                         const CalibrateResult *result) {
     jsonw_open_array(writer, "cases");
@@ -234,7 +283,7 @@ static void write_cases(JsonWriter *writer, const CalibrateInput *input,
         jsonw_bool(writer, "small", one->part == CALIBRATE_SMALL);
         write_unknown(writer, input->items[i].unknown);
         jsonw_u64(writer, "samples", input->items[i].samples);
-        jsonw_double(writer, "noise", input->items[i].noise);
+        write_noise(writer, input->items[i].samples > 1, input->items[i].noise);
         write_time(writer, "bound_s", one->bound_s);
         write_time(writer, "measured_s", one->measured_s);
         write_time(writer, "predicted_s", one->predicted_s);
@@ -256,9 +305,10 @@ void calibrate_show_json(const CalibrateInput *input, const CalibrateResult *res
     jsonw_double(&writer, "least_bound_s", input->least_s);
     write_params(&writer, result);
     write_correlation(&writer, result);
-    jsonw_double(&writer, "noise", result->noise);
+    write_noise(&writer, result->repeated > 0, result->noise);
     jsonw_double(&writer, "chi2_per_degree", result->chi2_per_degree);
     jsonw_u64(&writer, "outliers", result->outliers);
+    jsonw_u64(&writer, "too_fast", result->too_fast);
     jsonw_u64(&writer, "starts", result->starts);
     jsonw_u64(&writer, "agreed", result->agreed);
     write_errors(&writer, "prior", &result->prior);

@@ -48,6 +48,10 @@ static void add_error(Table *table, bool has_error, double error) {
 
 // ---- For people
 
+static const char *device_of(const TimelineFile *file) {
+    return file->device[0] != '\0' ? file->device : "device not said";
+}
+
 static void show_inputs(const Pair *pair, Text *out) {
     char schedule[17], shape[17];
     const TimelineFile *files[] = {&pair->predicted, &pair->measured};
@@ -55,8 +59,8 @@ static void show_inputs(const Pair *pair, Text *out) {
     text_addf(out, "schedule   %s, shape %s\n", hash_format(pair->predicted.schedule, schedule),
               hash_format(pair->predicted.shape, shape));
     for (uint32_t i = 0; i < 2; i++)
-        text_addf(out, "%-10s by %s (%s), %s\n", names[i], files[i]->maker,
-                  timeline_form_names[files[i]->form], files[i]->machine);
+        text_addf(out, "%-10s by %s (%s), %s, %s\n", names[i], files[i]->maker,
+                  timeline_form_names[files[i]->form], files[i]->machine, device_of(files[i]));
     text_add_char(out, '\n');
 }
 
@@ -210,6 +214,14 @@ static void write_ops(const Comparison *result, JsonWriter *writer) {
     jsonw_close_array(writer);
 }
 
+// Null when the file does not say it.
+static void write_device(JsonWriter *writer, const char *key, const TimelineFile *file) {
+    if (file->device[0] != '\0')
+        jsonw_string(writer, key, file->device);
+    else
+        jsonw_null(writer, key);
+}
+
 static void write_json(const Pair *pair, Text *out) {
     const Comparison *result = &pair->result;
     JsonWriter writer = {.text = out};
@@ -220,6 +232,8 @@ static void write_json(const Pair *pair, Text *out) {
     jsonw_digest(&writer, "shape_digest", pair->predicted.shape);
     jsonw_string(&writer, "predicted_by", pair->predicted.maker);
     jsonw_string(&writer, "measured_by", pair->measured.maker);
+    write_device(&writer, "predicted_on", &pair->predicted);
+    write_device(&writer, "measured_on", &pair->measured);
     write_pair(&writer, "run", result->end);
     write_pair(&writer, "communication", result->comm);
     write_pair(&writer, "exposed_communication", result->exposed);

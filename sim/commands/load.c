@@ -52,7 +52,7 @@ static bool small_count(const CliArgs *args, const char *name, uint32_t *out, Er
 static bool read_model(const CliArgs *args, Question *question, Err *err) {
     const char *model = cli_text(args, "model");
     return model == NULL ||
-           (arch_load(model, NULL, 0, &question->arch, err) &&
+           (arch_load_assuming(model, cli_text(args, "assume"), &question->arch, err) &&
             load_option_rule(&question->arch, &question->rule, &question->moe_layers, err));
 }
 
@@ -96,6 +96,8 @@ static bool check_use(const CliArgs *args, Err *err) {
                        has_law ? ", found both" : "");
     if (has_law && !cli_is_given(args, "model"))
         return err_set(err, "load: --law needs --model: a config.json or a shipped name");
+    if (cli_is_given(args, "assume") && !cli_is_given(args, "model"))
+        return err_set(err, "--assume: belongs to --model");
     for (size_t i = 0; has_file && i < sizeof of_law / sizeof *of_law; i++)
         if (cli_is_given(args, of_law[i])) return err_set(err, "--%s: belongs to --law", of_law[i]);
     return true;

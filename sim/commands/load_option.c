@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/plan/launch_shell.h"
 #include "sim/commands/output.h"
 
 #define LAW_SEED 1 // of the order of the experts; moesim load makes others
@@ -40,6 +41,11 @@ static bool is_law(const char *text) {
     return false;
 }
 
+bool load_option_is_law(const CliArgs *args) {
+    const char *text = cli_text(args, "load");
+    return text != NULL && is_law(text);
+}
+
 static bool read_file(const char *path, const RoutingSpec *spec, Load *out, Err *err) {
     Load load = {0};
     if (!load_read(path, &load, err)) return false;
@@ -68,7 +74,7 @@ bool load_option_read(const CliArgs *args, const Arch *arch, Load *out, Err *err
 bool load_option_law(const CliArgs *args, const Arch *arch, RoutingSpec *out, Err *err) {
     const char *text = cli_text(args, "load");
     RoutingSpec spec = {.seed = LAW_SEED, .sources = 1};
-    if (text == NULL || !is_law(text))
+    if (!load_option_is_law(args))
         return err_set(err, "expected a law in --load, such as zipf:0.8, found %s",
                        text == NULL ? "none" : "a file");
     if (!load_option_rule(arch, &spec.rule, &spec.layers, err) ||
@@ -76,6 +82,20 @@ bool load_option_law(const CliArgs *args, const Arch *arch, RoutingSpec *out, Er
         return false;
     *out = spec;
     return true;
+}
+
+void load_option_show_command(const CliArgs *args, const char *model, const char *assume,
+                              const char *out_path, Text *out) {
+    text_add(out, "moesim load --model ");
+    launch_shell_quote(model, out);
+    if (*assume != '\0') {
+        text_add(out, " --assume ");
+        launch_shell_quote(assume, out);
+    }
+    text_add(out, " --law ");
+    launch_shell_quote(cli_text(args, "load"), out);
+    text_addf(out, " --seed %d --expected --out ", LAW_SEED);
+    launch_shell_quote(out_path, out);
 }
 
 const char *load_option_name(const Load *load) {

@@ -25,6 +25,12 @@ bool load_option_read(const CliArgs *args, const Arch *arch, Load *out, Err *err
 // file, and that there is none.
 bool load_option_law(const CliArgs *args, const Arch *arch, RoutingSpec *out, Err *err);
 
+// Whether --load names a law; and then the command that writes its load to a file, for programs
+// that read files alone. `assume` is "" when nothing was assumed.
+bool load_option_is_law(const CliArgs *args);
+void load_option_show_command(const CliArgs *args, const char *model, const char *assume,
+                              const char *out_path, Text *out);
+
 // Its origin, "recorded" when that is not known.
 const char *load_option_name(const Load *load);
 

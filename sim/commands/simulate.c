@@ -11,6 +11,7 @@
 #include "model/base/file.h"
 #include "model/base/jsonw.h"
 #include "model/base/table.h"
+#include "model/plan/launch_shell.h"
 #include "model/report/timeline_file.h"
 #include "sim/commands/degrade_plan.h"
 #include "sim/commands/flow_eps.h"
@@ -137,7 +138,8 @@ static bool write_timeline(const CliArgs *args, const Replay *replay, Err *err) 
     const EvaluatePhase *phase = chosen_phase(args, &replay->evaluation);
     EvaluateInput input = asked_input(args, replay);
     LinkClass *links = mem_alloc((size_t)phase->schedule.op_count + 1, sizeof *links);
-    TimelineFileFacts facts = {.machine = replay->file.topology, .links = links};
+    TimelineFileFacts facts = {
+        .machine = replay->file.topology, .device = replay->inputs.device->name, .links = links};
     TimelineFile file = {0};
     Text text = {0};
     bool done = find_links(replay, &input, phase, links, err) &&
@@ -247,15 +249,48 @@ static void show_tails(const Replay *replay, Text *out) {
     table_free(&table);
 }
 
+// Adds a line that makes the file where the load is a law. Returns the name of the file.
+static const char *show_load(const CliArgs *args, const Replay *replay, Arena *arena, Text *out) {
+    const char *plan = args->operands[0], *schedule = cli_text(args, "schedule");
+    if (!cli_is_given(args, "load")) return file_beside(plan, replay->file.load, arena);
+    if (!load_option_is_law(args)) return cli_text(args, "load");
+    size_t length = strlen(schedule), ending = strlen(".json");
+    bool has_ending = length > ending && strcmp(schedule + length - ending, ".json") == 0;
+    const char *path = arena_printf(arena, "%.*s-load.json",
+                                    (int)(has_ending ? length - ending : length), schedule);
+    text_add(out, "its load:  ");
+    load_option_show_command(args, file_beside(plan, replay->file.model, arena),
+                             replay->inputs.assume, path, out);
+    text_add_char(out, '\n');
+    return path;
+}
+
 // What moesim-run needs to know beside the schedule that was written.
-static void show_run(const CliArgs *args, const EvaluatePhase *phase, Text *out) {
+static void show_run(const CliArgs *args, const Replay *replay, Text *out) {
+    const EvaluatePhase *phase = chosen_phase(args, &replay->evaluation);
     const StepShape *shape = &phase->shape;
+    const Load *load = &replay->inputs.load;
+    Arena arena = {0};
     if (!cli_is_given(args, "schedule")) return;
+    text_add_char(out, '\n');
+    if (phase->timeline.load != load->digest) {
+        text_add(out, "moesim-run takes no load of experts that EPLB placed: they lie on slots, "
+                      "which no load names\n");
+        return;
+    }
+    const char *path = load->kind == LOAD_UNIFORM ? NULL : show_load(args, replay, &arena, out);
+    text_add(out, "to run it: moesim-run run ");
+    launch_shell_quote(cli_text(args, "schedule"), out);
     text_addf(out,
-              "\nto run it: moesim-run run %s --tokens %" PRIu64 " --sequences %" PRIu64
-              " --kv-tokens %" PRIu64 " --qk-pairs %" PRIu64 "\n",
-              cli_text(args, "schedule"), shape->tokens, shape->sequences, shape->kv_tokens,
-              shape->qk_pairs);
+              " --tokens %" PRIu64 " --sequences %" PRIu64 " --kv-tokens %" PRIu64
+              " --qk-pairs %" PRIu64,
+              shape->tokens, shape->sequences, shape->kv_tokens, shape->qk_pairs);
+    if (path != NULL) {
+        text_add(out, " --load ");
+        launch_shell_quote(path, out);
+    }
+    text_add_char(out, '\n');
+    arena_free(&arena);
 }
 
 static void show(const CliArgs *args, const Replay *replay, Text *out) {
@@ -263,7 +298,7 @@ static void show(const CliArgs *args, const Replay *replay, Text *out) {
     show_phase("prefill, last full chunk", &replay->evaluation.prefill_phase, out);
     show_phase("decode", &replay->evaluation.decode_phase, out);
     show_tails(replay, out);
-    show_run(args, chosen_phase(args, &replay->evaluation), out);
+    show_run(args, replay, out);
     text_addf(out, "\nreproduced: %s\n", replay->reproduced ? "yes" : "no");
     degrade_plan_show(&replay->inputs, &replay->evaluation, &replay->degraded, out);
 }
@@ -349,6 +384,26 @@ static bool check_options(const CliArgs *args, Err *err) {
     return true;
 }
 
+// What is written takes the place of nothing that is read.
+static bool check_files(const CliArgs *args, const PlanFile *file, Err *err) {
+    const char *path = args->operands[0];
+    Arena arena = {0};
+    const FileUse uses[] = {
+        {"--trace", cli_text(args, "trace"), FILE_WRITTEN},
+        {"--schedule", cli_text(args, "schedule"), FILE_WRITTEN},
+        {"--timeline", cli_text(args, "timeline"), FILE_WRITTEN},
+        {"PLAN", path, FILE_READ},
+        {"--load", cli_text(args, "load"), FILE_READ},
+        {"the plan's model", file_beside(path, file->model, &arena), FILE_READ},
+        {"the plan's topology", file_beside(path, file->topology, &arena), FILE_READ},
+        {"the plan's scenario", file_beside(path, file->scenario, &arena), FILE_READ},
+        {"the plan's calibration", file_beside(path, file->calibration, &arena), FILE_READ},
+        {"the plan's load", file_beside(path, file->load, &arena), FILE_READ}};
+    bool good = file_check_apart(uses, sizeof uses / sizeof *uses, err);
+    arena_free(&arena);
+    return good;
+}
+
 int simulate_command(const CliArgs *args) {
     Replay replay = {0};
     Err err = {0};
@@ -370,6 +425,7 @@ int simulate_command(const CliArgs *args) {
         return result;
     }
     bool done =
+        check_files(args, &replay.file, &err) &&
         inputs_load_beside(path, &replay.file, &replay.inputs, &err) && run(args, &replay, &err) &&
         run_samples(&replay, &err) &&
         degrade_plan_price(args, &replay.file.plan, &replay.inputs, &replay.degraded, &err) &&

@@ -139,6 +139,23 @@ static void test_file_write_fails_with_the_path(void **state) {
 }
 
 // A device is written to; renaming a file over it would destroy it.
+static void test_file_can_write_tells_before(void **state) {
+    (void)state;
+    Err err = {0};
+    struct stat info;
+    check_ok(file_can_write("fresh", &err), &err);
+    assert_int_not_equal(stat("fresh", &info), 0); // nothing is left
+    assert_int_not_equal(stat("fresh.tmp0", &info), 0);
+    check_ok(file_can_write("/dev/null", &err), &err);
+    check_ok(file_can_write("-", &err), &err);
+    check_fails(file_can_write("absent/x", &err), &err,
+                "absent/x: cannot be written: no such file or folder");
+    check_fails(file_can_write("", &err), &err, "\"\": cannot be written: no such file or folder");
+    assert_int_equal(mkdir("place", 0777), 0);
+    check_fails(file_can_write("place", &err), &err,
+                "place: cannot be written: is a directory, expected a file");
+}
+
 static void test_file_write_keeps_devices(void **state) {
     (void)state;
     Err err = {0};
@@ -312,6 +329,34 @@ static void test_file_write_is_whole_when_interrupted(void **state) {
         if (bytes[i] != bytes[0]) fail_msg("byte %zu is another letter", i);
 }
 
+static bool apart(const char *read, const char *a, const char *b, Err *err) {
+    const FileUse uses[] = {
+        {"INPUT", read, FILE_READ}, {"--a", a, FILE_WRITTEN}, {"--b", b, FILE_WRITTEN}};
+    return file_check_apart(uses, 3, err);
+}
+
+// One file by another spelling and by a link is one; names of files to be made count with their
+// folder.
+static void test_file_check_apart_knows_one_file_by_its_names(void **state) {
+    (void)state;
+    Err err = {0};
+    check_ok(file_write("in", "x", 1, &err), &err);
+    check_ok(apart("in", "out", "other", &err), &err);
+    check_ok(apart("in", NULL, NULL, &err), &err);
+    check_ok(apart("in", "/dev/null", "/dev/null", &err), &err);
+    check_ok(apart("-", "-", "out", &err), &err); // a file of that name is read
+    check_ok(apart("absent", "absent", NULL, &err), &err);
+    check_fails(apart("in", "out", "./in", &err), &err,
+                "--b: ./in is INPUT too, expected a file of its own");
+    assert_int_equal(link("in", "linked"), 0);
+    check_fails(apart("in", "linked", NULL, &err), &err,
+                "--a: linked is INPUT too, expected a file of its own");
+    check_fails(apart("in", "out", "./out", &err), &err,
+                "--b: ./out is --a too, expected a file of its own");
+    check_fails(apart("in", "-", "-", &err), &err,
+                "--b: standard output is --a too, expected a file of its own");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_file_read_gives_all_bytes),
@@ -320,6 +365,7 @@ int main(void) {
         IN_FOLDER(test_file_read_memory_follows_what_is_read),
         IN_FOLDER(test_file_write_replaces_and_leaves_nothing_else),
         IN_FOLDER(test_file_write_fails_with_the_path),
+        IN_FOLDER(test_file_can_write_tells_before),
         IN_FOLDER(test_file_write_keeps_devices),
         IN_FOLDER(test_file_write_dash_is_stdout),
         IN_FOLDER(test_file_name_is_what_follows_the_folder),
@@ -330,6 +376,7 @@ int main(void) {
         IN_FOLDER(test_file_shipped_lists_names_in_order),
         IN_FOLDER(test_file_data_names_the_full_path),
         IN_FOLDER(test_file_write_is_whole_when_interrupted),
+        IN_FOLDER(test_file_check_apart_knows_one_file_by_its_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

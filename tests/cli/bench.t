@@ -24,7 +24,7 @@ $ moesim-run bench --cases copy --samples 6 -o k.csv | sed -n '1p;/noise/s/[0-9.
 $ moesim-run detect -o here.json; moesim topo here.json | grep -c '^gpus'
 > 1
 $ moesim calibrate c.csv --topo mesh:4,10GB/s --device "CPU core" --min-bound 1h
-! moesim: all 3 cases have a bound below 3.6e+06 ms: none is left to fit
+! moesim: c.csv: all 3 cases have a bound below 1.00 h: none is left to fit
 ? 2
 
 $ moesim calibrate k.csv --topo here.json --device "CPU core" --min-bound 1h 2>&1 | grep -o 'none is left to fit'
@@ -34,12 +34,20 @@ $ moesim calibrate k.csv --topo here.json --device "CPU core" --min-bound 1h 2>&
 $ moesim-run bench --cases lots
 ! moesim-run: unknown set of cases "lots", expected p2p, collectives, alltoallv, pairs, all, gemm, copy, or a file with a '.' or a '/'
 ? 2
-$ moesim-run bench --cases p2p,gemm; moesim-run bench --ranks 1; moesim-run bench --ranks 2 --hosts a; moesim-run bench --samples 0; moesim-run bench --interval x; moesim-run bench --cases absent.cases; moesim-run bench --backend mpi --ranks 2 --cases p2p
+$ moesim-run bench --cases p2p,gemm; moesim-run bench --ranks 1; moesim-run bench --backend net --ranks 2 --hosts a; moesim-run bench --hosts a,b; moesim-run bench --round 1:1:1:1; moesim-run bench --samples 0; moesim-run bench --interval x; moesim-run bench --cases absent.cases; moesim-run bench --backend mpi --ranks 2 --cases p2p
 ! moesim-run: cases of send_recv and of gemm: expected communication alone or kernels alone, which are records of two kinds
 ! moesim-run: all:1: expected 2 to 64 ranks, found 1
 ! moesim-run: --ranks: expected either this or --hosts, which says it too
+! moesim-run: --hosts: expected --backend net with it
+! moesim-run: --round: expected --join with it, which an agent is given
 ! moesim-run: --samples: expected at least 1
 ! moesim-run: --interval: expected a percentage of 0 or more, found x
 ! moesim-run: absent.cases: no such file or folder
 ! moesim-run: this program has no MPI: mpirun -n RANKS moesim-run-mpi runs there
+? 2
+
+# --- a file that cannot be written is found before anything is measured
+$ moesim-run bench --cases copy -o nowhere/b.csv; moesim-run run $ROOT/tests/golden/schedule_ring.json --tokens 4 --timeline nowhere/t.json
+! moesim-run: nowhere/b.csv: cannot be written: no such file or folder
+! moesim-run: nowhere/t.json: cannot be written: no such file or folder
 ? 2

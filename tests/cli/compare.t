@@ -2,8 +2,8 @@
 $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 16 --isl 128 --osl 32 --save saved >saved.txt; moesim simulate saved/plan-001.json --schedule decode.json --timeline sim.json | tail -n 1; moesim-run run decode.json --tokens 16 --sequences 16 --kv-tokens 2304 --qk-pairs 2304 --timeline real.json | grep -c 'stage 0' >/dev/null; moesim compare sim.json real.json --by operation | sed -n '1,3p;/_reduce/p;/^[0-9]/p' | sed 's/  *[0-9.]* [mun]*s  *-*[0-9.]* %/ T E/;s/schedule .*/schedule D/'
 > reproduced: yes
 > schedule D
-> predicted  by simulator (folded), topology.json
-> measured   by host (expanded), this machine, 4 ranks in shared memory
+> predicted  by simulator (folded), topology.json, H100 SXM
+> measured   by host (expanded), this machine, 4 ranks in shared memory, CPU core
 > embedding_reduce    stage 0  tp collectives         nvlink  measured      2    17.0 us T E
 > attention_reduce    stage 0  tp collectives         nvlink  measured     96     814 us T E
 > routed_all_reduce   stage 0  tp collectives         nvlink  measured     96     814 us T E
@@ -13,8 +13,8 @@ $ moesim rank --topo switch:4,450GB/s --model qwen3-30b-a3b.json --concurrency 1
 $ moesim simulate saved/plan-001.json --form expanded --timeline ranks.json | tail -n 1; moesim compare sim.json ranks.json
 > reproduced: yes
 > schedule   fd7349726a851613, shape c53d60fe6401e11a
-> predicted  by simulator (folded), topology.json
-> measured   by simulator (expanded), topology.json
+> predicted  by simulator (folded), topology.json, H100 SXM
+> measured   by simulator (expanded), topology.json, H100 SXM
 >
 > class                  link    operations  predicted  measured  error  mean |error|  worst  of
 > embedding              -                1    6.10 us   6.10 us   +0 %           0 %   +0 %  embedding (stage 0)
@@ -32,6 +32,12 @@ $ moesim simulate saved/plan-001.json --form expanded --timeline ranks.json | ta
 > whole run                12.6 ms   12.6 ms   +0 %
 > communication            1.68 ms   1.68 ms   +0 %
 > exposed communication    1.68 ms   1.68 ms   +0 %
+
+# A file that does not say its device is compared all the same.
+$ sed '/"device"/d' real.json >unsaid.json; moesim compare sim.json unsaid.json | grep '^measured'; moesim compare sim.json unsaid.json --format json | grep _on
+> measured   by host (expanded), this machine, 4 ranks in shared memory, device not said
+>   "predicted_on": "H100 SXM",
+>   "measured_on": null,
 
 $ moesim compare real.json sim.json
 ! moesim: real.json: expected a prediction, found operation "embedding" skipped

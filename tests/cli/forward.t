@@ -52,6 +52,11 @@ $ moesim-run run s.json --texts 9
 ! moesim-run: --texts: expected --compute model with it
 ? 2
 
+# --- a process is charged for the ranks that it runs: caches of 4096 texts of 5001 tokens, in 4 layers 128 floats each, are 4096 x 5001 x 512 x 4 bytes on one
+$ for backend in host net; do moesim-run run s.json --tokens 4096 --sequences 4096 --kv-tokens 20480000 --qk-pairs 20480000 --compute model --model tiny_moe.json --plan plan.json --backend $backend 2>&1 | tail -n 1 | sed 's/attention.*/.../'; done
+> moesim-run: s.json: the run needs 168651335104 bytes of memory on 4 ranks together, at most 4294967296: weights 13785088, caches 167805714432, logits 65536000, ...
+> moesim-run: s.json: the run needs 42212465872 bytes of memory on 1 ranks together, at most 4294967296: weights 3446272, caches 41951428608, logits 65536000, ...
+
 # --- in bf16 the order of sums changes more: a choice is near a tie within a unit in the last place of a score
 $ sed 's/"float32"/"bfloat16"/' $ROOT/tests/golden/tiny_moe.json >half.json; moesim rank --topo switch:2,450GB/s --model half.json --isl 16 --osl 8 --concurrency 4 --top 1 --save halves >/dev/null; $(moesim simulate halves/plan-001.json --schedule s.json | sed -n 's/^to run it: //p') --compute model --model half.json --plan halves/plan-001.json | tail -n 1 | sed 's/: [0-9]*/: N/g'
 > choices of experts: N, near a tie (scores within 0.00390625): N

@@ -12,18 +12,19 @@ $ moesim load --help
 > places them, and on how many nodes the experts of a sampled token lie.
 >
 > options:
->   -m, --model MODEL            whose routing: a config.json, its folder or a shipped name
->       --law LAW                make a load: popularity of the experts, uniform, zipf:S or lognormal:SIGMA
->       --seed N                 with --law: of the random numbers (default 1)
->       --tokens N               with --law: of a layer, from all sources together (default 4096)
->       --layers N|all           with --law: how many layers, each drawn anew (default all)
->       --sources N              with --law: groups of ranks counted apart (default 1)
->       --expected               with --law: the shares that the law states, instead of sampled tokens
->       --nodes N                nodes over which the experts lie (default 1)
->       --ep N                   say how even the load of N GPUs is, before and after EPLB
->       --redundant N            with --ep: redundant experts (default 0)
->   -o, --out FILE               write the load (- for stdout, without the summary)
->   -f, --format table|json|csv  how to print the result (default table)
+>   -m, --model MODEL             whose routing: a config.json, its folder or a shipped name
+>       --law LAW                 make a load: popularity of the experts, uniform, zipf:S or lognormal:SIGMA
+>       --seed N                  with --law: of the random numbers (default 1)
+>       --tokens N                with --law: of a layer, from all sources together (default 4096)
+>       --layers N|all            with --law: how many layers, each drawn anew (default all)
+>       --sources N               with --law: groups of ranks counted apart (default 1)
+>       --expected                with --law: the shares that the law states, instead of sampled tokens
+>       --nodes N                 nodes over which the experts lie (default 1)
+>       --ep N                    say how even the load of N GPUs is, before and after EPLB
+>       --redundant N             with --ep: redundant experts (default 0)
+>       --assume FIELD=VALUE,...  take these values for fields of the model's config that are missing or not understood
+>   -o, --out FILE                write the load (- for stdout, without the summary)
+>   -f, --format table|json|csv   how to print the result (default table)
 
 # 8 of 256 experts in 4 of 8 groups. A group on each of 8 nodes: no token is on more than 4 of them.
 $ moesim load --model deepseek-v3 --law zipf:0.8 --seed 1 --tokens 4096 --layers 4 --ep 32 --redundant 32 --nodes 8 --out load.json

@@ -48,7 +48,7 @@ $ moesim-run $ROOT/tests/golden/schedule_experts.json --format json
 > }
 
 # Three runs after one warm-up: the same bytes each time, a timeline of each of the three; it says what made it.
-$ moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 --iterations 3 --warm-up 1 --timeline real.json >again.txt; moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 | diff - again.txt && ls real*.json && grep -c '"complete": true' real-002.json && grep -o '"machine": .*\|"versions": "moesim-run [^ ,]*' real-002.json
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 --iterations 3 --warm-up 1 --timeline real.json >again.txt; moesim-run run $ROOT/tests/golden/schedule_ring.json --seed 3 >once.txt; grep -v '^time of 3 runs, from its start to its last end: least [0-9.]* [mu]s, median [0-9.]* [mu]s$' again.txt | sed '$d' | diff once.txt - && ls real*.json && grep -c '"complete": true' real-002.json && grep -o '"machine": .*\|"versions": "moesim-run [^ ,]*' real-002.json
 > real-001.json
 > real-002.json
 > real-003.json
@@ -128,6 +128,26 @@ $ moesim-run man | head -n 3
 > .Os
 
 # Bad use and bad input: status 2 and one line.
+
+$ moesim-run run $ROOT/tests/golden/schedule_ring.json --tokens 0
+! moesim-run: --tokens: expected at least 1, found 0
+? 2
+
+$ cp $ROOT/tests/golden/schedule_ring.json s.json; moesim-run run s.json --timeline ./s.json
+! moesim-run: --timeline: ./s.json is SCHEDULE too, expected a file of its own
+? 2
+
+$ cp s.json s-002.json; moesim-run run s-002.json --iterations 2 --timeline s.json
+! moesim-run: --timeline: s-002.json is SCHEDULE too, expected a file of its own
+? 2
+
+$ moesim-run run s.json --compute model --logits y --timeline y
+! moesim-run: --logits: y is --timeline too, expected a file of its own
+? 2
+
+$ cmp s.json $ROOT/tests/golden/schedule_ring.json && moesim-run run s.json --iterations 3 --timeline t.json --format json | tail -n 2 | sed 's/_s": [^,}]*/_s": T/g'
+>   "time": {"iterations": 3, "least_s": T, "median_s": T}
+> }
 
 $ moesim-run run
 ! moesim-run: run: missing operand, expected SCHEDULE

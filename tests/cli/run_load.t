@@ -77,3 +77,29 @@ $ cp $(grep -l '"ep": 2' $(grep -l '"gather"' saved/plan-*.json) | head -n 1) ga
 > expert_out      stage 0      4           44544  D
 >     [8, 8, 8, 28, 60, 8, 4, 8, 8, 32, 16, 24, 8, 8, 12, 16],
 >  8 9 7 30 58 8 4 10 7 33 17 24 6 8 11 16
+
+# --- a schedule made for an even load has one block for all layers: it takes a load of one row, or of layers that are alike, and no other
+$ moesim-run run free.json --tokens 16 --sequences 1 --kv-tokens 16 --qk-pairs 136 --load chosen.json
+! moesim-run: free.json: block "layers gqa + moe" of role "stage 0" stands for 4 layers, whose loads differ: make the schedule with moesim simulate --load
+? 2
+
+$ moesim load --model tiny_moe.json --law zipf:1.2 --layers 1 --out one.json >/dev/null; moesim-run run free.json --tokens 16 --sequences 1 --kv-tokens 16 --qk-pairs 136 --load one.json >one.txt; sed "s/^    \(\[.*\]\)$/    \1, \1, \1, \1/" one.json >four.json; moesim-run run free.json --tokens 16 --sequences 1 --kv-tokens 16 --qk-pairs 136 --load four.json | sed 2d >four.txt; sed 2d one.txt | cmp - four.txt
+
+# --- the lines that simulate prints, typed as they are: of a law, of a file, and of a plan that was ranked with a load
+$ typed() { sed -n 's/^its load: *//p; s/^to run it: \(.*\)/\1 --timeline real.json >ran.txt/p' said >typed.sh; sed 's/ --tokens.*--load/ SHAPE --load/' typed.sh; sh -e typed.sh >/dev/null && moesim compare law.json real.json >/dev/null && echo joined; }; moesim simulate plan.json --load zipf:1.2 --schedule 'a law.json' --timeline law.json >said; typed; moesim simulate plan.json --phase prefill --load zipf.json --schedule law-schedule.json --timeline law.json >said; typed; moesim rank --topo switch:4,450GB/s --model tiny_moe.json --isl 16 --osl 8 --concurrency 16 --load zipf.json --top 1 --save even >/dev/null; moesim simulate even/plan-001.json --schedule law-schedule.json --timeline law.json >said; typed
+> moesim load --model ./tiny_moe.json --law zipf:1.2 --seed 1 --expected --out 'a law-load.json'
+> moesim-run run 'a law.json' SHAPE --load 'a law-load.json' --timeline real.json >ran.txt
+> joined
+> moesim-run run law-schedule.json SHAPE --load zipf.json --timeline real.json >ran.txt
+> joined
+> moesim-run run law-schedule.json SHAPE --load even/load.json --timeline real.json >ran.txt
+> joined
+
+# --- a load that the router of a model makes is of its own: the timeline has the digest of what --write-load writes, however often it ran
+$ moesim simulate plan.json --phase prefill --timeline even.json >/dev/null; moesim-run run free.json --tokens 16 --sequences 1 --kv-tokens 16 --qk-pairs 136 --compute model --model tiny_moe.json --plan plan.json --timeline real.json --write-load w.json | grep -c '^time of 1 run, '; moesim load w.json | head -n 1 | grep -c $(sed -n 's/.*"load_digest": "\(.*\)",/\1/p' real.json); moesim compare even.json real.json 2>&1 | sed 's/has [0-9a-f]*/has D/g'
+> 1
+> 1
+> moesim: different loads: even.json has D, real.json has D: expected the measured one (moesim-run run --write-load) in moesim simulate --load
+
+$ moesim simulate plan.json --phase prefill --load w.json --schedule w-schedule.json --timeline w-sim.json >/dev/null; moesim-run run w-schedule.json --tokens 16 --sequences 1 --kv-tokens 16 --qk-pairs 136 --compute model --model tiny_moe.json --plan plan.json --timeline real.json --iterations 2 --load w.json >/dev/null; moesim compare w-sim.json real-002.json | grep -c '^schedule'
+> 1

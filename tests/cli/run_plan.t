@@ -8,3 +8,11 @@ $ moesim simulate saved/plan-001.json --phase prefill --schedule - >prefill.json
 
 $ moesim run decode.json --tokens 4 --sequences 4 --kv-tokens 512 --qk-pairs 512 >first.txt; moesim run decode.json --tokens 4 --sequences 4 --kv-tokens 512 --qk-pairs 512 >second.txt; cmp first.txt second.txt && grep -c 'stage 0' first.txt >/dev/null && echo same bytes
 > same bytes
+
+$ moesim simulate saved/plan-001.json --schedule both.json --timeline ./both.json
+! moesim: --timeline: ./both.json is --schedule too, expected a file of its own
+? 2
+
+$ moesim simulate saved/plan-001.json --timeline saved/topology.json
+! moesim: --timeline: saved/topology.json is the plan's topology too, expected a file of its own
+? 2

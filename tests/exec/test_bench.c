@@ -128,6 +128,7 @@ static void test_bench_cases_refuse_bad_lines(void **state) {
            "cases:1: pairs: expected two ranks and each pair once, found 1>1");
     refuse("alltoallv size=1KiB pairs=0>1,1>0,0>1",
            "cases:1: pairs: expected two ranks and each pair once, found 0>1");
+    refuse("alltoall size=4KiB size=8KiB", "cases:1: size= is there twice");
     refuse("gemm m=1 n=1 k=0", "cases:1: k: expected 1 to 1048576, found \"0\"");
     refuse("gemm m=1048576 n=1 k=1048576", "cases:1: a matrix over 1 GiB");
     refuse("gemm m=1 n=1 k=1 format=fp8",

@@ -366,6 +366,154 @@ static void test_endpoint_ends_when_another_rank_stopped(void **state) {
     close_pair(&pair);
 }
 
+// ---- Long messages, of which WIRE_MARK_B wake whoever polls
+
+#define LONG_COUNT 12
+static const uint64_t long_sizes[LONG_COUNT] = {1000003,
+                                                WIRE_MARK_B,
+                                                WIRE_MARK_B + 1,
+                                                2 * WIRE_MARK_B,
+                                                0,
+                                                2 * WIRE_MARK_B + 1,
+                                                1,
+                                                3 * WIRE_MARK_B - 1,
+                                                WIRE_STAGE_B - FRAME_B,
+                                                WIRE_STAGE_B + 2 * WIRE_MARK_B,
+                                                0,
+                                                200000};
+
+// Messages of stream 0 of rank 1, byte after byte, in pieces that go around.
+static void *send_in_pieces(void *context) {
+    static const size_t pieces[] = {1, WIRE_MARK_B - 1, WIRE_MARK_B, 3, WIRE_MARK_B + FRAME_B, 999};
+    const Pair *pair = context;
+    struct timespec moment = {.tv_nsec = 300000};
+    Text all = {0};
+    for (uint32_t round = 0; round < LONG_COUNT; round++) {
+        uint8_t frame[FRAME_B];
+        frame_write(&(Frame){.tag = round, .count = long_sizes[round]}, frame);
+        text_add_bytes(&all, (const char *)frame, FRAME_B);
+        for (uint64_t i = 0; i < long_sizes[round]; i++)
+            text_add_char(&all, (char)byte_at(1, 0, round, i));
+    }
+    for (size_t done = 0, piece = 0; done < all.length;) {
+        size_t most = pieces[piece++ % 6], left = all.length - done;
+        ssize_t now = send(pair->far_end, all.data + done, most < left ? most : left, MSG_NOSIGNAL);
+        if (now < 0 && errno != EAGAIN) break; // the endpoint has closed
+        if (now > 0) done += (size_t)now;
+        nanosleep(&moment, NULL);
+    }
+    text_free(&all);
+    return NULL;
+}
+
+// They end at a mark, a byte before it, after it, and are followed at once by short ones; asked for
+// before they come and after.
+static void test_endpoint_takes_long_messages_that_come_in_pieces(void **state) {
+    (void)state;
+    for (long wait_ns = 0; wait_ns <= 20000000; wait_ns += 20000000) {
+        Pair pair;
+        open_alone(&pair, 20 * SECOND);
+        pthread_t thread;
+        struct timespec late = {.tv_nsec = wait_ns};
+        assert_int_equal(pthread_create(&thread, NULL, send_in_pieces, &pair), 0);
+        nanosleep(&late, NULL);
+        for (uint32_t round = 0; round < LONG_COUNT; round++) {
+            uint64_t count = long_sizes[round];
+            uint8_t *in = mem_alloc(count, 1);
+            Message receive = {
+                .kind = MESSAGE_RECV, .peer = 1, .tag = round, .bytes = in, .count = count};
+            Err err = {0};
+            check_ok(pair.back_ends[0].exchange(pair.endpoints[0], 0, &receive, 1, &err), &err);
+            assert_true(is_filled(in, count, 1, 0, round));
+            mem_free(in);
+        }
+        pthread_join(thread, NULL);
+        close_pair(&pair);
+    }
+}
+
+// 100000 bytes are one mark and less than a second one: the end is seen at once all the same.
+static void test_endpoint_names_a_long_message_that_is_truncated(void **state) {
+    (void)state;
+    Pair pair;
+    open_alone(&pair, 20 * SECOND);
+    static uint8_t bytes[FRAME_B + 100000], in[300000];
+    Message receive = {.kind = MESSAGE_RECV, .peer = 1, .tag = 5, .bytes = in, .count = sizeof in};
+    Err err = {0};
+    frame_write(&(Frame){.tag = 5, .count = sizeof in}, bytes);
+    send_far(&pair, bytes, sizeof bytes);
+    close(pair.far_end);
+    pair.far_end = -1;
+    check_fails(pair.back_ends[0].exchange(pair.endpoints[0], 0, &receive, 1, &err), &err,
+                "rank 1 closed its connection after 100000 of 300000 bytes of a message");
+    close_pair(&pair);
+}
+
+// ---- Streams that copy
+
+#define COPY_B ((size_t)32 << 20) // more than caches hold: takes its time
+
+// One message of 8 bytes from rank 1, and copies inside rank 0 with it.
+typedef struct Waiter {
+    BackEnd *back_end;
+    uint64_t tag;
+    uint32_t copies;
+    Time end_ps;
+    bool good;
+    Err err;
+} Waiter;
+
+static void *wait_and_copy(void *context) {
+    Waiter *waiter = context;
+    uint8_t in[8], *from = mem_alloc(COPY_B, 1), *to = mem_alloc(COPY_B, 1);
+    Message *messages = mem_alloc((size_t)waiter->copies + 1, sizeof *messages);
+    messages[0] = (Message){
+        .kind = MESSAGE_RECV, .peer = 1, .tag = waiter->tag, .bytes = in, .count = sizeof in};
+    for (uint32_t i = 1; i <= waiter->copies; i++)
+        messages[i] =
+            (Message){.kind = MESSAGE_COPY, .peer = 0, .bytes = to, .from = from, .count = COPY_B};
+    waiter->good = waiter->back_end->exchange(waiter->back_end->self, 0, messages,
+                                              waiter->copies + 1, &waiter->err);
+    waiter->end_ps = clock_now();
+    mem_free(messages);
+    mem_free(from);
+    mem_free(to);
+    return NULL;
+}
+
+static void send_8(const Pair *pair, uint64_t tag) {
+    uint8_t bytes[FRAME_B + 8] = {0};
+    frame_write(&(Frame){.tag = tag, .count = 8}, bytes);
+    send_far(pair, bytes, sizeof bytes);
+}
+
+// Stream 0 copies 6.4 GB, more than a quarter of a second. Stream 1 polls until its message comes;
+// then stream 2 polls, not stream 0, which was there before it: its message does not wait for the
+// copies.
+static void test_endpoint_streams_do_not_wait_for_copies(void **state) {
+    (void)state;
+    Pair pair;
+    open_alone(&pair, 60 * SECOND);
+    Waiter waiters[3] = {0};
+    pthread_t threads[3];
+    struct timespec moment = {.tv_nsec = 20000000};
+    for (uint32_t i = 0; i < 3; i++) {
+        waiters[i] = (Waiter){.back_end = &pair.back_ends[0], .tag = i, .copies = i == 0 ? 200 : 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_and_copy, &waiters[i]), 0);
+        nanosleep(&moment, NULL);
+    }
+    for (uint64_t i = 1; i <= 3; i++) { // that of stream 0 last
+        send_8(&pair, i % 3);
+        nanosleep(&moment, NULL);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        check_ok(waiters[i].good, &waiters[i].err);
+    }
+    assert_true(waiters[2].end_ps + 20 * SECOND / 1000 < waiters[0].end_ps);
+    close_pair(&pair);
+}
+
 // ---- The start
 
 typedef struct Starter {
@@ -421,6 +569,9 @@ int main(void) {
         cmocka_unit_test(test_endpoint_names_a_malformed_frame),
         cmocka_unit_test(test_endpoint_bounds_messages_that_nobody_asked_for),
         cmocka_unit_test(test_endpoint_ends_when_another_rank_stopped),
+        cmocka_unit_test(test_endpoint_takes_long_messages_that_come_in_pieces),
+        cmocka_unit_test(test_endpoint_names_a_long_message_that_is_truncated),
+        cmocka_unit_test(test_endpoint_streams_do_not_wait_for_copies),
         cmocka_unit_test(test_endpoint_starts_at_one_instant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

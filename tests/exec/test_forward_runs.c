@@ -234,20 +234,34 @@ static void test_forward_refuses_a_load_of_other_layers(void **state) {
     tiny_close(&model);
 }
 
-// Scores of 500000 tokens that attend to as many are 4 x 500000^2 = 10^12 bytes on each of 2 ranks;
-// caches, angles and buffers are the rest. A table of 5 million rows of 128 floats is 2.56e9 bytes,
-// and a rank has two: over the limit before the second rank is looked at.
+// Scores of 500000 tokens that attend to as many are 4 x 500000^2 = 10^12 bytes on each of 2 ranks,
+// caches of 4 layers 500000 x 4 x 128 x 4; a process that runs one rank is charged for that one. A
+// table of 5 million rows of 128 floats is 2.56e9 bytes, and each rank has two.
 static void test_forward_refuses_more_memory_than_a_process_has(void **state) {
     (void)state;
     TinyModel model = tiny_open(tiny_qwen), wide = tiny_open_with(tiny_qwen, ":500,", ":5000000,");
     Plan plan = tiny_plan(1, 1, 2, 2);
     TinyRun run = {.texts = 1, .tokens = 500000, .chunks = 1};
+    const uint32_t second = 1;
     tiny_refused(
         &model, &plan, &run,
-        "the run needs 2032430051072 bytes of memory on 2 ranks together, at most 4294967296");
+        "the run needs 2032430051072 bytes of memory on 2 ranks together, at most 4294967296: "
+        "weights 10038272, caches 2048000000, logits 4000, attention 2002112000000, buffers and "
+        "messages 28260008800");
+    run.ranks = &second;
+    run.rank_count = 1;
+    tiny_refused(
+        &model, &plan, &run,
+        "the run needs 1016247027536 bytes of memory on 1 ranks together, at most 4294967296: "
+        "weights 5019136, caches 1024000000, logits 4000, attention 1001088000000, buffers and "
+        "messages 14130004400");
+    run.ranks = NULL;
     run.tokens = 4;
-    tiny_refused(&wide, &plan, &run,
-                 "weights of 2 ranks need 5124494848 bytes of memory or more, at most 4294967296");
+    tiny_refused(
+        &wide, &plan, &run,
+        "the run needs 10329254016 bytes of memory on 2 ranks together, at most 4294967296: "
+        "weights 10248989696, caches 16384, logits 40000000, attention 17152, buffers and messages "
+        "40230784");
     tiny_close(&wide);
     tiny_close(&model);
 }

@@ -270,7 +270,7 @@ static void test_interp_ends_when_a_peer_is_silent(void **state) {
                         .abort = silent_abort};
     check_fails(
         interp_run(&setup.job, &back_end, &nothing, &setup.options, &setup.result, &err), &err,
-        "recv \"receive\" of role \"receiver\" on rank 1: no message of rank 0 within 0.2 s");
+        "recv \"receive\" of role \"receiver\" on rank 1: no message of rank 0 within 200 ms");
     assert_int_equal(setup.result.span_count, 0);
     close_setup(&setup);
 }
@@ -285,7 +285,7 @@ static void test_interp_ends_when_a_rank_does_not_start(void **state) {
     make_message(&setup.schedule);
     open_setup(&setup, PS_PER_SECOND / 5);
     check_fails(interp_run(&setup.job, &setup.host, &nothing, &setup.options, &setup.result, &err),
-                &err, "rank 0 at the start: 1 of 2 ranks came within 0.2 s");
+                &err, "rank 0 at the start: 1 of 2 ranks came within 200 ms");
     close_setup(&setup);
 }
 
@@ -357,7 +357,7 @@ static void test_interp_host_takes_back_what_nobody_answers(void **state) {
     const Message post = {.kind = MESSAGE_POST, .peer = 0, .tag = 2, .bytes = &other, .count = 1};
     host_open(2, PS_PER_SECOND / 20, &host);
     check_fails(host.exchange(host.self, 0, group, 2, &err), &err,
-                "no receive at rank 1 within 0.05 s");
+                "no receive at rank 1 within 50.0 ms");
     check_ok(host.exchange(host.self, 1, &post, 1, &err), &err);
     assert_int_equal(bytes[1], 0);
     host_close(&host);

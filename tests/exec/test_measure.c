@@ -140,11 +140,27 @@ static void test_measure_marks_what_was_cut_short(void **state) {
     schedule_free(&schedule);
 }
 
+// Two repeats that began at 100 and 1000: the first ends with its last span at 250, whatever order
+// they are in, the second with its only one at 1030. A repeat without spans took no time.
+static void test_measure_time_is_to_the_last_end(void **state) {
+    (void)state;
+    Time begin_ps[] = {100, 1000, 2000};
+    InterpSpan spans[] = {{.repeat = 0, .start_ps = 110, .end_ps = 250},
+                          {.repeat = 1, .start_ps = 1010, .end_ps = 1030},
+                          {.repeat = 0, .start_ps = 120, .end_ps = 130}};
+    const InterpResult result = {
+        .spans = spans, .span_count = 3, .repeats = 3, .begin_ps = begin_ps};
+    assert_int_equal(measure_time(&result, 0), 150);
+    assert_int_equal(measure_time(&result, 1), 30);
+    assert_int_equal(measure_time(&result, 2), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_measure_writes_what_reads_back),
         cmocka_unit_test(test_measure_keeps_causality),
         cmocka_unit_test(test_measure_marks_what_was_cut_short),
+        cmocka_unit_test(test_measure_time_is_to_the_last_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,10 @@ static void test_mpirun_refuses_once_before_the_run(void **state) {
          "moesim-run: rank 1: none.json: no such file or folder"},
         {"-n 3 moesim-run-mpi bench --backend host",
          "moesim-run: --backend host: expected mpi in each of 3 processes of one launcher"},
+        {"-n 2 moesim-run-mpi bench --cases copy",
+         "moesim-run: kernels are measured by one process, the launcher started 2"},
+        {"-n 2 moesim-run-mpi detect",
+         "moesim-run: a machine is described by one process, the launcher started 2"},
     };
     Place place;
     Arena arena = {0};

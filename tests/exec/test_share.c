@@ -58,14 +58,14 @@ static void test_share_counts_the_room_that_it_makes(void **state) {
     Err err = {0};
     hand_experts(UINT64_C(1) << 24, &schedule);
     check_ok(job_open(&schedule, &one_token, &even, &job, &err), &err);
-    check_ok(job_check_memory(&job, job.size_B, ranks, 8, 0, &err), &err);
+    check_ok(job_check_memory(&job, job.size_B, ranks, 8, 0, "", &err), &err);
     // 160 x 2^24 + 784 bytes, and what a compute unit holds: the sum does not wrap at 64 bits
-    check_fails(job_check_memory(&job, job.size_B, ranks, 8, UINT64_MAX, &err), &err,
+    check_fails(job_check_memory(&job, job.size_B, ranks, 8, UINT64_MAX, "", &err), &err,
                 "the run needs 18446744076393906959 bytes of memory on 8 ranks together, "
                 "at most 4294967296");
     job_close(&job);
     check_ok(job_open(&schedule, &one_token, &load, &job, &err), &err);
-    check_fails(job_check_memory(&job, job.size_B, ranks, 8, 0, &err), &err,
+    check_fails(job_check_memory(&job, job.size_B, ranks, 8, 0, "", &err), &err,
                 "the run needs 8310764032 bytes of memory on 8 ranks together, at most 4294967296");
     job_close(&job);
     load_free(&load);

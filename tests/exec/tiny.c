@@ -123,7 +123,7 @@ static bool run_phase(Forward *forward, const TinyModel *model, const Plan *plan
     Load uniform = load_uniform();
     Job job = {0};
     BackEnd host = {0};
-    InterpOptions options = {0};
+    InterpOptions options = {.ranks = run->ranks, .rank_count = run->rank_count};
     InterpResult result = {0};
     ComputeUnit unit = forward_unit(forward);
     bool good = job_open(&schedule, &shape, run->load != NULL ? run->load : &uniform, &job, err);

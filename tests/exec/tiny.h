@@ -42,7 +42,9 @@ typedef struct TinyRun {
     ForwardRouting routing;
     const Load *load;           // NULL: uniform
     const uint32_t *weights_of; // as in ForwardOptions
-    Forward *taker;             // gets what every rank leaves of every run; NULL: nobody
+    const uint32_t *ranks;      // of the process, for a run that is refused; NULL: all
+    uint32_t rank_count;
+    Forward *taker; // gets what every rank leaves of every run; NULL: nobody
 } TinyRun;
 
 // Logits behind the last token of every round: of the last prefill chunk, then of each decode

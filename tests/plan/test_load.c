@@ -257,6 +257,74 @@ static void test_load_refuses_bad_files(void **state) {
         "l.json:1:31: version: load format 3 is newer than this program, which reads up to 2");
 }
 
+// ---- Blocks that stand for layers: MoE layer 0, then the block of layer 1 `repeat` times, in each
+// of two passes.
+static void open_layers(uint32_t repeat, Schedule *out) {
+    schedule_init(out, "layers", 1);
+    RoleId role = schedule_add_role(out, "all", (RankSet){.count = 1, .repeat = 1}, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        schedule_add_block(out, role, i == 0 ? "first" : "others");
+        Op work = {.kind = OP_GROUPED_GEMM, .op_class = OP_CLASS_EXPERTS, .name = "experts"};
+        work.compute = (Compute){
+            .m = extent_fixed(8), .n = 1, .k = 1, .experts = 2, .experts_total = 2, .moe_layer = i};
+        schedule_add_op(out, &work);
+    }
+    schedule_add_segment(out, role, 0, 1);
+    schedule_add_segment(out, role, 1, repeat);
+    schedule_finish(out);
+}
+
+// Layers 1 and 2 have shares of 1/4 and 3/4, layer 3 has not; layer 0 has a block of its own. The
+// passes run the same layers again.
+static void test_load_layers_of_a_block_are_alike(void **state) {
+    (void)state;
+    const uint64_t tokens[] = {5, 0, 1, 3, 2, 6, 4, 4};
+    Load load = {0}, even = load_uniform();
+    Schedule schedule;
+    Err err = {0};
+    check_ok(load_of_counts(4, 1, 2, tokens, "", &load, &err), &err);
+    open_layers(2, &schedule);
+    check_ok(load_check_layers(&load, &schedule, &err), &err);
+    schedule_free(&schedule);
+    open_layers(3, &schedule);
+    check_ok(load_check_layers(&even, &schedule, &err), &err);
+    check_fails(
+        load_check_layers(&load, &schedule, &err), &err,
+        "block \"others\" of role \"all\" stands for 3 layers, whose loads differ: make the "
+        "schedule with moesim simulate --load");
+    schedule_free(&schedule);
+    // four layers from layer 1 on: the load has no row for the last
+    open_layers(4, &schedule);
+    assert_false(load_check_layers(&load, &schedule, &err));
+    schedule_free(&schedule);
+    load_free(&load);
+    check_ok(load_of_counts(1, 1, 2, tokens, "", &load, &err), &err); // one row for all
+    open_layers(4, &schedule);
+    check_ok(load_check_layers(&load, &schedule, &err), &err);
+    schedule_free(&schedule);
+    load_free(&load);
+}
+
+// The block of layer 0 comes again as layer 2, behind a block of layer 1: what counts are 0 and 2.
+static void test_load_layers_are_counted_by_program(void **state) {
+    (void)state;
+    const uint64_t apart[] = {1, 1, 0, 7, 2, 2}, alike[] = {1, 1, 1, 1, 2, 3};
+    Schedule schedule;
+    Load load = {0};
+    Err err = {0};
+    open_layers(1, &schedule);
+    schedule_add_segment(&schedule, 0, 0, 1);
+    check_ok(load_of_counts(3, 1, 2, apart, "", &load, &err), &err);
+    check_ok(load_check_layers(&load, &schedule, &err), &err);
+    load_free(&load);
+    check_ok(load_of_counts(3, 1, 2, alike, "", &load, &err), &err);
+    check_fails(load_check_layers(&load, &schedule, &err), &err,
+                "block \"first\" of role \"all\" stands for 2 layers, whose loads differ: make the "
+                "schedule with moesim simulate --load");
+    load_free(&load);
+    schedule_free(&schedule);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load_uniform_shares_are_counts),
@@ -271,6 +339,8 @@ int main(void) {
         cmocka_unit_test(test_load_check_schedule_names_the_operation),
         cmocka_unit_test(test_load_reads_version_1),
         cmocka_unit_test(test_load_refuses_bad_files),
+        cmocka_unit_test(test_load_layers_of_a_block_are_alike),
+        cmocka_unit_test(test_load_layers_are_counted_by_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

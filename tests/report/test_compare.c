@@ -164,7 +164,9 @@ static void test_compare_refuses_other_inputs(void **state) {
     fails(&e, "different shapes: sim has 0000000000000002, real has 0000000000000009");
     build(&e);
     e.measured.load = 9;
-    fails(&e, "different loads: sim has 0000000000000003, real has 0000000000000009");
+    fails(&e, "different loads: sim has 0000000000000003, real has 0000000000000009: expected the "
+              "measured "
+              "one (moesim-run run --write-load) in moesim simulate --load");
     build(&e);
     e.measured.fabric = 9;
     fails(&e, "different machines: sim has 0000000000000004, real has 0000000000000009");

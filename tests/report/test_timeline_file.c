@@ -37,7 +37,8 @@ static void build(Schedule *schedule, TimelineFile *out) {
     timeline.members = arena_copy(&timeline.arena, members, 2, sizeof *members);
     timeline.span_count = 8;
     timeline.spans = arena_copy(&timeline.arena, spans, 8, sizeof *spans);
-    TimelineFileFacts facts = {.machine = "here", .works = works, .links = links};
+    TimelineFileFacts facts = {
+        .machine = "here", .device = "CPU core", .works = works, .links = links};
     check_ok(timeline_file_build(&timeline, schedule, &facts, out, &err), &err);
     timeline_free(&timeline);
 }
@@ -56,6 +57,7 @@ static void test_timeline_file_is_ordered_by_operation(void **state) {
         assert_int_equal(file.spans[i].start_ps, want[i].start_ps);
         assert_int_equal(file.spans[i].end_ps, want[i].end_ps);
     }
+    assert_string_equal(file.device, "CPU core");
     assert_string_equal(file.ops[0].implementation, "gemm");
     assert_string_equal(file.ops[1].implementation, "all-reduce ring");
     timeline_file_free(&file);
@@ -76,6 +78,25 @@ static void test_timeline_file_reads_back(void **state) {
     check_text_equals(text_string(&second), text_string(&first));
     text_free(&first);
     text_free(&second);
+    timeline_file_free(&again);
+    timeline_file_free(&file);
+    schedule_free(&schedule);
+}
+
+// A file need not say its device, and is written back without.
+static void test_timeline_file_may_say_no_device(void **state) {
+    (void)state;
+    Schedule schedule = {0};
+    TimelineFile file = {0}, again = {0};
+    Text text = {0};
+    Err err = {0};
+    build(&schedule, &file);
+    file.device = "";
+    timeline_file_write(&file, &text);
+    assert_null(strstr(text_string(&text), "\"device\""));
+    check_ok(timeline_file_parse("t", text.data, text.length, &again, &err), &err);
+    assert_string_equal(again.device, "");
+    text_free(&text);
     timeline_file_free(&again);
     timeline_file_free(&file);
     schedule_free(&schedule);
@@ -102,32 +123,34 @@ static void test_timeline_file_refuses_what_cannot_be(void **state) {
     refuses("\"version\": 1", "\"version\": 2",
             "t:3:14: version: timeline format 2 is newer than this program, which reads up to 1");
     refuses("[0, 0, 0, 5]", "[2, 0, 0, 5]",
-            "t:23:6: spans[0][0]: expected an operation below 2, "
+            "t:24:6: spans[0][0]: expected an operation below 2, "
             "found 2");
     refuses("[0, 0, 0, 5]", "[0, 2, 0, 5]",
-            "t:23:9: spans[0][1]: expected a member below 2, "
+            "t:24:9: spans[0][1]: expected a member below 2, "
             "found 2");
     refuses("[0, 0, 0, 5]", "[0, 0, 6, 5]",
-            "t:23:5: spans[0]: expected start <= end <= 12, found "
+            "t:24:5: spans[0]: expected start <= end <= 12, found "
             "6 and 5");
     refuses("[0, 0, 0, 5]", "[0, 0, 0, 13]",
-            "t:23:5: spans[0]: expected start <= end <= 12, "
+            "t:24:5: spans[0]: expected start <= end <= 12, "
             "found 0 and 13");
     refuses("[0, 0, 0, 5]", "[0, 0, 0]",
-            "t:23:5: spans[0]: expected [operation, member, start, "
+            "t:24:5: spans[0]: expected [operation, member, start, "
             "end]");
     refuses("[0, 0, 5, 9]", "[0, 0, 4, 9]",
-            "t:24:5: spans[1]: expected spans in order of operation, member and time, the "
+            "t:25:5: spans[1]: expected spans in order of operation, member and time, the "
             "instances of one operation on one member one after another");
     refuses("\"ranks\": 1", "\"ranks\": 0",
-            "t:15:5: members[0]: expected 1 to 1048576 ranks from below 1048576 on, found 0 from "
+            "t:16:5: members[0]: expected 1 to 1048576 ranks from below 1048576 on, found 0 from "
             "0 on");
     refuses("\"first_rank\": 1", "\"first_rank\": 0",
-            "t:16:5: members[1]: expected one member for each rank in order, found rank 0 after 0");
+            "t:17:5: members[1]: expected one member for each rank in order, found rank 0 after 0");
+    refuses("\"device\": \"CPU core\"", "\"device\": 1",
+            "t:6:13: device: expected a string, found 1");
     refuses("{\"role\": 0", "{\"role\": 2",
-            "t:15:14: members[0].role: expected a role below 2, found 2");
+            "t:16:14: members[0].role: expected a role below 2, found 2");
     refuses("\"load_digest\": \"0", "\"load_digest\": \"x",
-            "t:9:18: load_digest: expected 16 lower-case hexadecimal digits, found "
+            "t:10:18: load_digest: expected 16 lower-case hexadecimal digits, found "
             "\"x000000000000000\"");
 }
 
@@ -135,6 +158,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timeline_file_is_ordered_by_operation),
         cmocka_unit_test(test_timeline_file_reads_back),
+        cmocka_unit_test(test_timeline_file_may_say_no_device),
         cmocka_unit_test(test_timeline_file_refuses_what_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,7 +209,7 @@ static void test_calibrate_refuses_small_cases_alone(void **state) {
     CalibrateResult result = {0};
     Err err = {0};
     assert_false(calibrate_run(&input, &result, &err));
-    assert_string_equal(err.text, "all 1 cases have a bound below 1 ms: none is left to fit");
+    assert_string_equal(err.text, "all 1 cases have a bound below 1.00 ms: none is left to fit");
     close_bench(&bench);
 }
 
@@ -403,18 +403,20 @@ static void check_machine(RecordKind kind, uint32_t ranks, uint32_t nodes, const
 // Ranks 0 and 1 are on host 0, rank 2 is on host 1.
 static void test_observe_refuses_another_machine(void **state) {
     (void)state;
-    check_machine(RECORD_COMM, 2, 1, "any", "");
-    check_machine(RECORD_COMM, 3, 2, "any", "");
-    check_machine(RECORD_COMM, 4, 2, "any", "");
-    check_machine(RECORD_COMM, 4, 4, "any",
+    check_machine(RECORD_COMM, 2, 1, "H100", ""); // another name of it
+    check_machine(RECORD_COMM, 3, 2, "H100 SXM", "");
+    check_machine(RECORD_COMM, 4, 2, "H100 SXM", "");
+    check_machine(RECORD_COMM, 4, 4, "H100 SXM",
                   "b.csv:2: n_nodes: expected 2, the nodes that the first 4 GPUs of the machine "
                   "are on, found \"4\"");
-    check_machine(RECORD_COMM, 2, 2, "any",
+    check_machine(RECORD_COMM, 2, 2, "H100 SXM",
                   "b.csv:2: n_nodes: expected 1, the nodes that the first 2 GPUs of the machine "
                   "are on, found \"2\"");
-    check_machine(RECORD_COMM, 5, 2, "any",
+    check_machine(RECORD_COMM, 5, 2, "H100 SXM",
                   "b.csv:2: n_gpus: expected at most the 4 GPUs of the machine, found \"5\"");
-    check_machine(RECORD_KERNEL, 0, 0, "H100", ""); // another name of it
+    check_machine(RECORD_COMM, 2, 1, "CPU core",
+                  "b.csv:2: gpu: expected H100 SXM, found \"CPU core\"");
+    check_machine(RECORD_KERNEL, 0, 0, "H100", "");
     check_machine(RECORD_KERNEL, 0, 0, "CPU core",
                   "b.csv:2: gpu: expected H100 SXM, found \"CPU core\"");
 }
@@ -479,6 +481,69 @@ static void test_calibrate_leaves_many_sizes_out_together(void **state) {
     calib_free(&prior);
 }
 
+// The first half of 48 cases took a third of what their links take at least: they are counted, but
+// for the first, of no bytes. When all did, no efficiency is told, and the reason is said.
+static void test_calibrate_says_what_is_too_fast(void **state) {
+    (void)state;
+    static Line line;
+    Calib prior;
+    CalibrateResult result = {0};
+    Err err = {0};
+    check_ok(calib_load("", "hopper", &prior, &err), &err);
+    open_line(&line, &prior);
+    for (uint32_t i = 0; i < 48; i++) {
+        line.items[i].bound_s = (double)line.items[i].size / 25e6;
+        if (i < 24) line.items[i].measured_s = line.items[i].bound_s / 3 + 1e-6;
+    }
+    CalibrateInput input = {.items = line.items,
+                            .fitted = 48,
+                            .count = 48,
+                            .predict = predict_line,
+                            .context = &line,
+                            .prior = &prior,
+                            .machine = "two hosts",
+                            .seed = 1};
+    check_ok(calibrate_run(&input, &result, &err), &err);
+    assert_int_equal(result.too_fast, 23);
+    calibrate_free(&result);
+    for (uint32_t i = 0; i < 48; i++) line.items[i].measured_s = line.items[i].bound_s / 3 + 1e-6;
+    input.fitted = input.count = 2;
+    input.items = &line.items[0];
+    assert_false(calibrate_run(&input, &result, &err));
+    assert_string_equal(err.text,
+                        "the cases tell no constant better than it was known: 1 of 2 cases is "
+                        "faster than the links of two hosts allow: is it the machine "
+                        "that was measured?");
+    calib_free(&prior);
+}
+
+// Times of which no bound is known are small by themselves.
+static void test_calibrate_judges_without_bounds_by_the_time(void **state) {
+    (void)state;
+    static Line line;
+    Calib prior;
+    CalibrateResult result = {0};
+    Err err = {0};
+    check_ok(calib_load("", "hopper", &prior, &err), &err);
+    open_line(&line, &prior);
+    CalibrateInput input = {.items = line.items,
+                            .fitted = 48,
+                            .count = 48,
+                            .predict = predict_line,
+                            .context = &line,
+                            .prior = &prior,
+                            .least_s = 10 * MS, // sizes from 300,000 B on take 12 ms
+                            .seed = 1};
+    check_ok(calibrate_run(&input, &result, &err), &err);
+    assert_int_equal(result.cases[2].part, CALIBRATE_SMALL);
+    assert_int_equal(result.cases[3].part, CALIBRATE_FITTED);
+    assert_int_equal(result.fitted.count, 45);
+    assert_int_equal(result.too_fast, 0);
+    assert_int_equal(result.repeated, 0); // one sample tells no noise
+    calibrate_free(&result);
+    calib_free(&prior);
+}
+
 static void test_calibrate_refuses_too_many_cases(void **state) {
     (void)state;
     static Line line;
@@ -509,6 +574,8 @@ int main(void) {
         cmocka_unit_test(test_calibrate_refuses_when_nothing_has_a_price),
         cmocka_unit_test(test_observe_refuses_another_machine),
         cmocka_unit_test(test_calibrate_leaves_many_sizes_out_together),
+        cmocka_unit_test(test_calibrate_says_what_is_too_fast),
+        cmocka_unit_test(test_calibrate_judges_without_bounds_by_the_time),
         cmocka_unit_test(test_calibrate_refuses_too_many_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
