@@ -8,9 +8,8 @@
 // Rows of two layers give the same shares when they are multiples of one another.
 typedef struct LoadShapes {
     Arena arena;
-    Digest *shapes; // [layers] of the rows over their greatest common divisor
-    uint32_t
-        *first; // [layers] the first of the layers before that follow each other with one shape
+    Digest *shapes;  // [layers] of the rows over their greatest common divisor
+    uint32_t *first; // [layers] where the layers in a row begin that have this one's shape
 } LoadShapes;
 
 static uint64_t common_divisor(uint64_t a, uint64_t b) {

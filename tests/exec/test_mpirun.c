@@ -1,6 +1,7 @@
 // The mpi back end when something goes wrong, under mpirun. Skipped by name where there is none.
 #include "tests/check.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,20 +40,26 @@ static void close_place(const Place *place) {
     assert_int_equal(run_shell(command), 0);
 }
 
-// What was said on stderr, and the exit status.
+// What was said on stderr, and the exit status. mpirun of Open MPI 4.1.4 itself dies now and then
+// when it cleans up after an abort (a signal in PMIx_server_finalize): that says nothing of what it
+// ran, which is then run again.
 static int run_mpi(const Place *place, const char *programs, Arena *arena, char **said) {
     Err err = {0};
     size_t count;
+    int status = 0;
     char *command = arena_printf(
         arena,
         "cd '%s' && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
         "ASAN_OPTIONS=detect_leaks=0 PATH=\"%s:$PATH\" timeout 100 mpirun --oversubscribe "
         "--bind-to none %s >out 2>said </dev/null",
         place->folder, place->build, programs);
-    int status = run_shell(command);
-    check_ok(file_read(arena_printf(arena, "%s/said", place->folder), FILE_CAP_B, arena, said,
-                       &count, &err),
-             &err);
+    for (uint32_t i = 0; i < 3; i++) {
+        status = run_shell(command);
+        check_ok(file_read(arena_printf(arena, "%s/said", place->folder), FILE_CAP_B, arena, said,
+                           &count, &err),
+                 &err);
+        if (status != 128 + SIGSEGV || strstr(*said, "PMIx_server_finalize") == NULL) break;
+    }
     return status;
 }
 
