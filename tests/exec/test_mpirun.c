@@ -1,7 +1,6 @@
 // The mpi back end when something goes wrong, under mpirun. Skipped by name where there is none.
 #include "tests/check.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,8 +40,8 @@ static void close_place(const Place *place) {
 }
 
 // What was said on stderr, and the exit status. mpirun of Open MPI 4.1.4 itself dies now and then
-// when it cleans up after an abort (a signal in PMIx_server_finalize): that says nothing of what it
-// ran, which is then run again.
+// when it cleans up after an abort (a signal, in PMIx_server_finalize): that says nothing of what
+// it ran, which is then run again. Of a rank that dies it says so.
 static int run_mpi(const Place *place, const char *programs, Arena *arena, char **said) {
     Err err = {0};
     size_t count;
@@ -58,7 +57,7 @@ static int run_mpi(const Place *place, const char *programs, Arena *arena, char 
         check_ok(file_read(arena_printf(arena, "%s/said", place->folder), FILE_CAP_B, arena, said,
                            &count, &err),
                  &err);
-        if (status != 128 + SIGSEGV || strstr(*said, "PMIx_server_finalize") == NULL) break;
+        if (status <= 128 || strstr(*said, "mpirun noticed that process") != NULL) break;
     }
     return status;
 }
