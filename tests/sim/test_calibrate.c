@@ -426,8 +426,10 @@ static void test_observe_refuses_another_machine(void **state) {
 #define MANY 1025
 
 typedef struct Line {
+    Calib prior;
     CalibrateItem items[MANY];
-    uint32_t least; // items of one call
+    CalibrateInput input; // of the first 48 items, for a test to change
+    uint32_t least;       // items of one call
 } Line;
 
 // A software time, and 25 MB/s times an efficiency.
@@ -442,43 +444,41 @@ static bool predict_line(void *context, const Calib *calib, const uint32_t *item
     return true;
 }
 
-static void open_line(Line *line, const Calib *prior) {
-    Calib truth = *prior;
+static void open_line(Line *line) {
     Err err = {0};
+    check_ok(calib_load("", "hopper", &line->prior, &err), &err);
+    Calib truth = line->prior;
     truth.values[CALIB_ETH].value = 0.97;
     truth.values[CALIB_NET_STEP].value = 180e-6;
-    line->least = MANY;
     for (uint32_t i = 0; i < MANY; i++) {
-        line->items[i] =
-            (CalibrateItem){.name = "case", .shape = "line", .size = i * 100000, .samples = 1};
-        check_ok(predict_line(line, &truth, &i, 1, &line->items[i].measured_s, &err), &err);
-        check_ok(predict_line(line, prior, &i, 1, &line->items[i].prior_s, &err), &err);
+        CalibrateItem *item = &line->items[i];
+        *item = (CalibrateItem){.name = "case", .shape = "line", .size = i * 100000, .samples = 1};
+        check_ok(predict_line(line, &truth, &i, 1, &item->measured_s, &err), &err);
+        check_ok(predict_line(line, &line->prior, &i, 1, &item->prior_s, &err), &err);
     }
     line->least = MANY;
+    line->input = (CalibrateInput){.items = line->items,
+                                   .fitted = 48,
+                                   .count = 48,
+                                   .predict = predict_line,
+                                   .context = line,
+                                   .prior = &line->prior,
+                                   .seed = 1};
 }
 
 // 48 sizes are left out in 24 pairs, so that the number of fits has an end.
 static void test_calibrate_leaves_many_sizes_out_together(void **state) {
     (void)state;
     static Line line;
-    Calib prior;
     CalibrateResult result = {0};
     Err err = {0};
-    check_ok(calib_load("", "hopper", &prior, &err), &err);
-    open_line(&line, &prior);
-    CalibrateInput input = {.items = line.items,
-                            .fitted = 48,
-                            .count = 48,
-                            .predict = predict_line,
-                            .context = &line,
-                            .prior = &prior,
-                            .seed = 1};
-    check_ok(calibrate_run(&input, &result, &err), &err);
+    open_line(&line);
+    check_ok(calibrate_run(&line.input, &result, &err), &err);
     assert_int_equal(line.least, 2);
     assert_int_equal(result.without_size.count, 48);
     assert_true(result.without_size.worst < 0.01);
     calibrate_free(&result);
-    calib_free(&prior);
+    calib_free(&line.prior);
 }
 
 // The first half of 48 cases took a third of what their links take at least: they are counted, but
@@ -486,81 +486,56 @@ static void test_calibrate_leaves_many_sizes_out_together(void **state) {
 static void test_calibrate_says_what_is_too_fast(void **state) {
     (void)state;
     static Line line;
-    Calib prior;
     CalibrateResult result = {0};
     Err err = {0};
-    check_ok(calib_load("", "hopper", &prior, &err), &err);
-    open_line(&line, &prior);
+    open_line(&line);
     for (uint32_t i = 0; i < 48; i++) {
         line.items[i].bound_s = (double)line.items[i].size / 25e6;
         if (i < 24) line.items[i].measured_s = line.items[i].bound_s / 3 + 1e-6;
     }
-    CalibrateInput input = {.items = line.items,
-                            .fitted = 48,
-                            .count = 48,
-                            .predict = predict_line,
-                            .context = &line,
-                            .prior = &prior,
-                            .machine = "two hosts",
-                            .seed = 1};
-    check_ok(calibrate_run(&input, &result, &err), &err);
+    line.input.machine = "two hosts";
+    check_ok(calibrate_run(&line.input, &result, &err), &err);
     assert_int_equal(result.too_fast, 23);
     calibrate_free(&result);
     for (uint32_t i = 0; i < 48; i++) line.items[i].measured_s = line.items[i].bound_s / 3 + 1e-6;
-    input.fitted = input.count = 2;
-    input.items = &line.items[0];
-    assert_false(calibrate_run(&input, &result, &err));
+    line.input.fitted = line.input.count = 2;
+    assert_false(calibrate_run(&line.input, &result, &err));
     assert_string_equal(err.text,
                         "the cases tell no constant better than it was known: 1 of 2 cases is "
                         "faster than the links of two hosts allow: is it the machine "
                         "that was measured?");
-    calib_free(&prior);
+    calib_free(&line.prior);
 }
 
 // Times of which no bound is known are small by themselves.
 static void test_calibrate_judges_without_bounds_by_the_time(void **state) {
     (void)state;
     static Line line;
-    Calib prior;
     CalibrateResult result = {0};
     Err err = {0};
-    check_ok(calib_load("", "hopper", &prior, &err), &err);
-    open_line(&line, &prior);
-    CalibrateInput input = {.items = line.items,
-                            .fitted = 48,
-                            .count = 48,
-                            .predict = predict_line,
-                            .context = &line,
-                            .prior = &prior,
-                            .least_s = 10 * MS, // sizes from 300,000 B on take 12 ms
-                            .seed = 1};
-    check_ok(calibrate_run(&input, &result, &err), &err);
+    open_line(&line);
+    line.input.least_s = 10 * MS; // sizes from 300,000 B on take 12 ms
+    check_ok(calibrate_run(&line.input, &result, &err), &err);
     assert_int_equal(result.cases[2].part, CALIBRATE_SMALL);
     assert_int_equal(result.cases[3].part, CALIBRATE_FITTED);
     assert_int_equal(result.fitted.count, 45);
     assert_int_equal(result.too_fast, 0);
     assert_int_equal(result.repeated, 0); // one sample tells no noise
     calibrate_free(&result);
-    calib_free(&prior);
+    calib_free(&line.prior);
 }
 
 static void test_calibrate_refuses_too_many_cases(void **state) {
     (void)state;
     static Line line;
-    Calib prior;
     CalibrateResult result = {0};
     Err err = {0};
-    check_ok(calib_load("", "hopper", &prior, &err), &err);
-    open_line(&line, &prior);
-    CalibrateInput input = {.items = line.items,
-                            .fitted = 1000,
-                            .count = MANY,
-                            .predict = predict_line,
-                            .context = &line,
-                            .prior = &prior};
-    assert_false(calibrate_run(&input, &result, &err));
+    open_line(&line);
+    line.input.fitted = 1000;
+    line.input.count = MANY;
+    assert_false(calibrate_run(&line.input, &result, &err));
     assert_string_equal(err.text, "1025 cases, expected at most 1024 in all");
-    calib_free(&prior);
+    calib_free(&line.prior);
 }
 
 int main(void) {
