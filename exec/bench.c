@@ -23,6 +23,7 @@
 #include "exec/bench_kernel.h"
 #include "exec/bench_noise.h"
 #include "exec/bench_program.h"
+#include "exec/measure.h"
 #include "exec/mpi/mpirun.h"
 #include "exec/net/hosts.h"
 #include "exec/program.h"
@@ -154,20 +155,20 @@ static CliArgs args_of(const Bench *bench, const Round *round, Arena *arena) {
 
 static void take_samples(Bench *bench, const Round *round, const uint32_t *order,
                          const InterpResult *result) {
-    Time *end_ps = mem_alloc(result->repeats, sizeof *end_ps);
+    Time *took_ps = mem_alloc(result->repeats, sizeof *took_ps);
     Time *late_ps = mem_alloc(result->repeats, sizeof *late_ps);
+    measure_times(result, took_ps);
     for (uint64_t i = 0; i < result->span_count; i++) {
         const InterpSpan *span = &result->spans[i];
         Time late = span->start_ps - result->begin_ps[span->repeat];
-        if (span->end_ps > end_ps[span->repeat]) end_ps[span->repeat] = span->end_ps;
         if (late > late_ps[span->repeat]) late_ps[span->repeat] = late;
     }
     for (uint32_t r = 0; r < result->repeats; r++) {
         if (!is_sample(round, r)) continue;
-        add_sample(&bench->samples[order[r]], end_ps[r] - result->begin_ps[r]);
+        add_sample(&bench->samples[order[r]], took_ps[r]);
         add_sample(&bench->late, late_ps[r]);
     }
-    mem_free(end_ps);
+    mem_free(took_ps);
     mem_free(late_ps);
 }
 

@@ -41,13 +41,13 @@ static void add_spans(const InterpResult *result, uint32_t repeat, uint64_t coun
     }
 }
 
-Time measure_time(const InterpResult *result, uint32_t repeat) {
-    Time last_ps = result->begin_ps[repeat];
+void measure_times(const InterpResult *result, Time *out_ps) {
+    for (uint32_t r = 0; r < result->repeats; r++) out_ps[r] = 0;
     for (uint64_t i = 0; i < result->span_count; i++) {
         const InterpSpan *span = &result->spans[i];
-        if (span->repeat == repeat && span->end_ps > last_ps) last_ps = span->end_ps;
+        Time took_ps = span->end_ps - result->begin_ps[span->repeat];
+        if (took_ps > out_ps[span->repeat]) out_ps[span->repeat] = took_ps;
     }
-    return last_ps - result->begin_ps[repeat];
 }
 
 static const char *versions_of(const MeasureFacts *facts, Arena *arena) {

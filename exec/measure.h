@@ -14,8 +14,9 @@ typedef struct MeasureFacts {
     const Digest *load;    // of the rows that were routed; NULL: the job's
 } MeasureFacts;
 
-// Of one repeat of a run that kept its spans, from when the ranks were let go to the last end.
-Time measure_time(const InterpResult *result, uint32_t repeat);
+// Of each repeat of a run that kept its spans, from when the ranks were let go to the last end; 0
+// of one without spans. out_ps: [result->repeats].
+void measure_times(const InterpResult *result, Time *out_ps);
 
 // Of one repeat of a run that kept its spans; more than a file holds are refused. Times count from
 // when the ranks were let go. Skipped and stood-in operations are marked as they are.

@@ -7,10 +7,10 @@
 #include "exec/run.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exec/backends.h"
+#include "exec/bench_figures.h"
 #include "exec/measure.h"
 #include "exec/sum.h"
 #include "model/base/file.h"
@@ -34,8 +34,8 @@ typedef struct Run {
     const ComputeKind *unit_kind;
     ComputeUnit unit;
     BackEndAnswer answer;
-    bool is_timed; // spans are kept
-    Time least_ps, median_ps;
+    bool is_timed;     // spans are kept
+    BenchFigures time; // of the iterations, when they are
 } Run;
 
 static bool is_skipped(const Run *run, OpId id) {
@@ -159,7 +159,8 @@ static void print_time(const Run *run, Text *out) {
     if (!run->is_timed) return;
     text_addf(out, "\ntime of %u run%s, from its start to its last end: least %s, median %s\n",
               run->iterations, run->iterations == 1 ? "" : "s",
-              units_format_time(run->least_ps, least), units_format_time(run->median_ps, median));
+              units_format_time(run->time.min_ps, least),
+              units_format_time(run->time.median_ps, median));
 }
 
 static void print_table(const Run *run, Text *out) {
@@ -239,8 +240,8 @@ static void write_time(const Run *run, JsonWriter *writer) {
     jsonw_inline_next(writer);
     jsonw_open_object(writer, "time");
     jsonw_u64(writer, "iterations", run->iterations);
-    jsonw_double(writer, "least_s", units_seconds(run->least_ps));
-    jsonw_double(writer, "median_s", units_seconds(run->median_ps));
+    jsonw_double(writer, "least_s", units_seconds(run->time.min_ps));
+    jsonw_double(writer, "median_s", units_seconds(run->time.median_ps));
     jsonw_close_object(writer);
 }
 
@@ -396,9 +397,9 @@ static Digest load_digest(const Run *run) {
     return digest;
 }
 
-static bool write_timeline(const char *path, const Run *run, uint32_t repeat, bool is_partial,
-                           Err *err) {
-    Digest load = load_digest(run);
+// Of one repeat. `load` is that of all.
+static bool write_timeline(const char *path, const Run *run, uint32_t repeat, Digest load,
+                           bool is_partial, Err *err) {
     TimelineFile file = {0};
     Text text = {0};
     MeasureFacts facts = {.back_end = run->back_end->name,
@@ -418,26 +419,21 @@ static bool write_timelines(const CliArgs *args, const Run *run, Err *err) {
     const char *path = cli_text(args, "timeline");
     Arena arena = {0};
     bool good = true;
+    Digest load = path != NULL ? load_digest(run) : 0;
     for (uint32_t i = 0; path != NULL && good && i < run->iterations; i++)
         good = write_timeline(timeline_path(path, i, run->iterations, &arena), run,
-                              run->warm_ups + i, false, err);
+                              run->warm_ups + i, load, false, err);
     arena_free(&arena);
     return good;
 }
 
-static int compare_times(const void *left, const void *right) {
-    Time a = *(const Time *)left, b = *(const Time *)right;
-    return (a > b) - (a < b);
-}
-
 static void find_times(const CliArgs *args, Run *run) {
-    Time *times_ps = mem_alloc(run->iterations, sizeof *times_ps);
+    const InterpResult *result = &run->answer.result;
     run->is_timed = cli_is_given(args, "timeline");
-    for (uint32_t i = 0; run->is_timed && i < run->iterations; i++)
-        times_ps[i] = measure_time(&run->answer.result, run->warm_ups + i);
-    qsort(times_ps, run->iterations, sizeof *times_ps, compare_times);
-    run->least_ps = times_ps[0];
-    run->median_ps = (times_ps[(run->iterations - 1) / 2] + times_ps[run->iterations / 2]) / 2;
+    if (!run->is_timed) return;
+    Time *times_ps = mem_alloc(result->repeats, sizeof *times_ps);
+    measure_times(result, times_ps);
+    run->time = bench_figures_of(times_ps + run->warm_ups, run->iterations);
     mem_free(times_ps);
 }
 
@@ -451,7 +447,7 @@ static void write_part(const CliArgs *args, const Run *run) {
     if (path == NULL || result->span_count == 0) return;
     for (uint64_t i = 0; i < result->span_count; i++)
         if (result->spans[i].repeat > last) last = result->spans[i].repeat;
-    write_timeline(path, run, last, true, &ignored);
+    write_timeline(path, run, last, load_digest(run), true, &ignored);
 }
 
 // What ranks of other processes computed.

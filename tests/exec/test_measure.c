@@ -150,9 +150,11 @@ static void test_measure_time_is_to_the_last_end(void **state) {
                           {.repeat = 0, .start_ps = 120, .end_ps = 130}};
     const InterpResult result = {
         .spans = spans, .span_count = 3, .repeats = 3, .begin_ps = begin_ps};
-    assert_int_equal(measure_time(&result, 0), 150);
-    assert_int_equal(measure_time(&result, 1), 30);
-    assert_int_equal(measure_time(&result, 2), 0);
+    Time times_ps[3];
+    measure_times(&result, times_ps);
+    assert_int_equal(times_ps[0], 150);
+    assert_int_equal(times_ps[1], 30);
+    assert_int_equal(times_ps[2], 0);
 }
 
 int main(void) {
