@@ -212,17 +212,26 @@ static bool fit_told(const CalibrateInput *input, CalibrateResult *result, const
     return true;
 }
 
+void calibrate_tell_too_fast(const CalibrateInput *input, uint32_t too_fast, uint32_t judged,
+                             Text *out) {
+    text_addf(out,
+              "%u of %u cases %s faster than the links of %s allow: is it the machine that was "
+              "measured?",
+              too_fast, judged, too_fast == 1 ? "is" : "are", input->machine);
+}
+
 static bool fit_identified(const CalibrateInput *input, CalibrateResult *result, const Cases *cases,
                            Err *err) {
     Told told = {.count = result->param_count < cases->count ? result->param_count : cases->count};
     for (uint32_t i = 0; i < told.count; i++) told.params[i] = i; // rates come before times
     if (!fit_told(input, result, cases, &told, STARTS, err)) return false;
-    if (told.count == 0 && result->too_fast > 0)
-        return err_set(
-            err,
-            "the cases tell no constant better than it was known: %u of %u cases %s faster "
-            "than the links of %s allow: is it the machine that was measured?",
-            result->too_fast, cases->count, result->too_fast == 1 ? "is" : "are", input->machine);
+    if (told.count == 0 && result->too_fast > 0) {
+        Text why = {0};
+        calibrate_tell_too_fast(input, result->too_fast, cases->count, &why);
+        err_set(err, "the cases tell no constant better than it was known: %s", text_string(&why));
+        text_free(&why);
+        return false;
+    }
     if (told.count == 0)
         return err_set(err, "the cases tell no constant better than it was known: expected more "
                             "sizes, larger ones or less noise");

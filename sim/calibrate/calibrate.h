@@ -7,6 +7,7 @@
 
 #include "model/base/err.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 #include "model/cost/calib.h"
 #include "sim/calibrate/solve.h"
 
@@ -99,6 +100,9 @@ typedef struct CalibrateResult {
 // Refused: nothing to fit, more than 1024 items, a case whose prediction fails (by name), and no
 // constant that the data tell (with the number of cases that are too fast, when there are some).
 bool calibrate_run(const CalibrateInput *input, CalibrateResult *out, Err *err);
+// How many judged cases took less than their bound. Added to `out`.
+void calibrate_tell_too_fast(const CalibrateInput *input, uint32_t too_fast, uint32_t judged,
+                             Text *out);
 void calibrate_free(CalibrateResult *result);
 
 #endif

@@ -164,11 +164,9 @@ static void show_left_out(const CalibrateInput *input, Text *out) {
 
 static void show_too_fast(const CalibrateInput *input, const CalibrateResult *result, Text *out) {
     uint32_t judged = result->fitted.count + result->held_out.count;
-    if (result->too_fast > 0)
-        text_addf(out,
-                  "%u of %u cases %s faster than the links of %s allow: is it the machine that was "
-                  "measured?\n",
-                  result->too_fast, judged, result->too_fast == 1 ? "is" : "are", input->machine);
+    if (result->too_fast == 0) return;
+    calibrate_tell_too_fast(input, result->too_fast, judged, out);
+    text_add_char(out, '\n');
 }
 
 // What the columns mean.
